@@ -87,7 +87,7 @@ test: build ## everything that needs neither PyTorch nor a GPU
 race: go ## the Go tests of what has goroutines, under the race detector (needs cc)
 	@$(call need,cc,gcc libc6-dev)
 	@packages="$$(grep -rlE --exclude-dir='.?*' --include='*.go' --exclude='*_test.go' '^[[:space:]]*go (func|[a-zA-Z.]+)\(' . | xargs -n1 dirname | sort -u | grep -vx ./recording)"; \
-		set -x; CGO_ENABLED=1 $(GO_TEST) --packages="./web $$(echo $$packages)" -- -timeout 1h -race -skip '^(TestNoVerb|TestWatchLeavesTheTerminalWhole|TestWatchOnAHugeTerminal)'
+		set -x; CGO_ENABLED=1 $(GO_TEST) --packages="./web $$(echo $$packages)" -- -timeout 1h -race -skip '^(TestNoVerb|TestHostile(Recordings|Traces|FileNames|ProcessNames)|TestWatchRestoresTheTerminal|TestWatchOnAHugeTerminal)'
 	CGO_ENABLED=1 go test -timeout 1h -race -run '^TestTrim(Meanwhile)?$$' ./recording
 
 .PHONY: lint

@@ -29,9 +29,9 @@ var timelines = map[string]string{
 	"report/text/trace.go":    "it prints what a trace left out",
 	"report/wire/trace.go":    "it prints what a trace left out",
 
-	"report/kernels.go": "it prints kernels by what launched them",
-	"verify/alike.go":   "it says how alike what two traces ran is, by name",
-	"verify/traces.go":  "it sets work of two traces beside each other by name",
+	"report/kernels.go":    "it prints kernels by what launched them",
+	"verify/alike.go":      "it says how alike what two traces ran is, by name",
+	"verify/trace_side.go": "it names the work of a trace, to compare two by name",
 }
 
 func TestFewAskForATimeline(t *testing.T) {

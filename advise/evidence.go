@@ -69,9 +69,8 @@ func (e evidence) bound(fix *Fix) {
 	for _, c := range e.verdict.Causes {
 		if c.Cause == idle.Unrecorded.String() && c.Share > unseenHost*e.verdict.Idle {
 			fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: fix.Forecast.Speedup.High}
-			fix.Notes = append(fix.Notes,
-				fmt.Sprintf("the host does nothing that was recorded %s of the window: if it waits there "+
-					"for a timer or for input, nothing is gained", quantity.Percent(c.Share)))
+			fix.Mind = fmt.Sprintf("the host does nothing that was recorded %s of the window: if it waits there "+
+				"for a timer or for input, nothing is gained", quantity.Percent(c.Share))
 		}
 	}
 }

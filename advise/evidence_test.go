@@ -157,6 +157,41 @@ func TestBesideSaturatedWorkers(t *testing.T) {
 	}
 }
 
+// A wait behind which the host reads results cannot go: what it would read is not there yet
+// (SamuelAmsih/CUDA counts a histogram in managed memory, frame by frame).
+func TestAWaitForResultsStays(t *testing.T) {
+	for before, read := range map[string]bool{"": false, "cudaMallocManaged": true, "cudaMemcpyAsync": true} {
+		k := &kinetoFile{}
+		k.put("cuda_runtime", "cudaMallocManaged", 0, 5, 1, "")
+		if before != "cudaMallocManaged" {
+			*k = kinetoFile{}
+		}
+		for n := range 12 {
+			at := 10_000 * float64(n)
+			k.put("user_annotation", fmt.Sprintf("ProfilerStep#%d", n), at, 9990, 1, "")
+			for i := range 10 {
+				k.launch(at+20+10*float64(i), 300, "", tensorGEMM)
+			}
+			if before == "cudaMemcpyAsync" {
+				k.put("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", at+3100, 300, 7, `"device":0,"stream":7`)
+			}
+			k.put("cuda_runtime", "cudaDeviceSynchronize", at+200, 3300, 1, "")
+		}
+		run := k.read(t)
+		run.Facts.Software.Framework = diagnose.FrameworkCUDA
+		verdict := judge.Judge(run)
+		if why := verdict.Grounds.Refuse(stoker.SyncEvery); (why != "") != read {
+			t.Errorf("%q: refused as %q", before, why)
+		}
+		advised := slices.ContainsFunc(advise.Rank(run, verdict).Fixes, func(f advise.Fix) bool {
+			return f.Name == string(stoker.SyncEvery)
+		})
+		if advised == read {
+			t.Errorf("%q: sync_every is advised: %v", before, advised)
+		}
+	}
+}
+
 // A program that does nothing recorded between its calls may wait there for a timer
 // (SamuelAmsih/CUDA plays 25 frames a second): what shortens the rest is only bounded.
 func TestAGainBesideAnUnseenHostIsBounded(t *testing.T) {

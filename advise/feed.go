@@ -152,13 +152,6 @@ func (a adviser) onDevice() (Fix, string) {
 	return fix, ""
 }
 
-// hostOnly reports whether the loader's own side is all that is known: what a
-// change is worth is then bounded by the CPU side's wait, of which the device may
-// cover any part.
-func (a adviser) hostOnly() bool {
-	return a.costs.Feed != nil && math.IsNaN(a.verdict.Stall) && math.IsNaN(a.verdict.Idle)
-}
-
 // bounded takes back what a forecast promises beyond a bound.
 func bounded(f predict.Forecast) predict.Forecast {
 	return predict.Forecast{

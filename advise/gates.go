@@ -12,16 +12,6 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Gate is a check that a gain of a trace must pass before it is shown.
-type Gate string
-
-// The gates.
-const (
-	Physics  Gate = "physics"  // what the device and its link can do
-	Program  Gate = "program"  // what the program is, and what its device can do
-	Evidence Gate = "evidence" // what of the file carries it
-)
-
 // gain is a change with its forecast, on its way through the gates.
 type gain struct {
 	evidence
@@ -117,13 +107,21 @@ func (g *gain) checkBeside() string {
 		quantity.Many(kernels, "kernel"))
 }
 
+// mostOff is how far the replay without a change may be off the recording. [J] Four times of what makes
+// gains an upper bound.
+const mostOff = 0.2
+
 // sameStep is how far the replay's step may be from that of the judged window. [J]
 const sameStep = 0.1
 
 func (g *gain) checkSteps() string {
-	recorded := g.check.Mean
+	recorded, off := g.check.Mean, g.check.Off()
 	if !(g.check.Recorded > 0) || !(recorded > 0) {
 		return "the steps have no length that could get shorter"
+	}
+	if math.Abs(off) > mostOff {
+		return fmt.Sprintf("the replay without a change is %+.0f %% off the recording: something that it needs is not in "+
+			"the file", 100*off)
 	}
 	if step := g.costs.Step; g.verdict.HasSteps && math.Abs(recorded/step-1) > sameStep {
 		return fmt.Sprintf("the replay plays steps of %s, and those that are judged take %s", quantity.AboutSeconds(recorded),
@@ -264,7 +262,3 @@ func (g *gain) weigh() (Fix, *Rejected) {
 	}
 	return *g.fix, nil
 }
-
-// foreign reports whether a rejection is of a setting that the program's framework does not have:
-// a change that does not exist here.
-func (r Rejected) foreign() bool { return r.Why == diagnose.ForeignSetting }

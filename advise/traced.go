@@ -39,6 +39,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 			plan.refuse(Rejected{Name: name, Why: why, Gate: by})
 			continue
 		}
+		g.bound(&fix)
 		if most < leastGain {
 			plan.Rejected = append(plan.Rejected, Rejected{Name: name, Why: atMostWorth(most)})
 			continue

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""What is left when a process of ours dies, stops or runs out of something: a table, a cell for each process and trouble.
+"""Table of what remains after a process of Stoker dies, stops or runs out of something: a cell for each process and trouble.
 
     python3 bench/deaths.py                          all cells, with stops of 60 s
     python3 bench/deaths.py --quick                  stops of 5 s, one signal in three
     python3 bench/deaths.py observe watch --only SIGKILL "full disk"
 
-Each cell runs a real job: a Python loop whose steps the hook times, on a terminal of its own, that reads a line at its end and exits
-with 7. It holds against a run without Stoker what the job printed and its code, looks how far the recording opens, whether the terminal
-is as it was, and what is left: processes, folders of the run, temporary files, /dev/shm. Ends with 1 where something of the user's was
-lost. Full disks and /dev/shm are small mounts of its own (root); PyTorch is needed for capture and tune,
-faketime for CMD's clock, qemu-user as well for the machine's, which then is the clock of the process that is struck. A part that
-lacks something says so in its cells.
+Each cell runs a real job on a new terminal: a Python loop whose steps the hook times, which reads a line at its end and exits with 7.
+The cell compares its output and exit code with a run without Stoker. It checks how much of the recording can be read, whether the
+terminal is restored, and what remains: processes, folders of the run, temporary files, /dev/shm. The exit code is 1 if something of
+the user's was lost. Full disks and /dev/shm are small mounts (needs root). capture and tune need PyTorch, jumps of CMD's clock need
+faketime, and those of Stoker's clock also qemu-user. If a tool is missing, the cells say so.
 """
 
 import argparse
@@ -41,8 +40,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 STOKER = os.environ.get("STOKER_BIN", str(ROOT / "bin/stoker"))
-MARK = "STOKER_DEATHS"  # in the environment of all that a cell starts
-PATIENCE = 240  # seconds until a cell gives up waiting: this is no bound that is judged
+MARK = "STOKER_DEATHS"  # in the environment of every process of a cell
+PATIENCE = 240  # seconds until a cell gives up; no verdict depends on it
 
 JOB = """
 import hashlib, os, select, sys, time
@@ -87,7 +86,7 @@ print("digest", total, "read", sys.stdin.readline().strip(), flush=True)
 sys.exit(7)
 """
 
-# The session's leader: it adopts orphans, so that the code of a job whose observer died is known.
+# The session's leader. It adopts orphans, so that the exit code of a job is known even if its observer died.
 LEADER = """
 import ctypes, fcntl, json, os, signal, subprocess, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -112,15 +111,15 @@ os.read(control, 1)
 
 
 class Failed(Exception):
-    """What is wrong in a cell."""
+    """An error that a cell found."""
 
 
 class Skipped(Exception):
-    """Why a cell cannot be played here."""
+    """The reason why a cell cannot run here."""
 
 
 class Terminal:
-    """A pseudo-terminal with a command on it, and a leader of its session that outlives the command."""
+    """A pseudo-terminal with a command on it. The leader of its session outlives the command."""
 
     def __init__(self, stage, command, env=(), before=()):
         self.stage, self.shown = stage, b""
@@ -161,7 +160,7 @@ class Terminal:
         os.write(self.ours, keys.encode())
 
     def whole(self):
-        """What is wrong with the terminal, or nothing."""
+        """Return what is wrong with the terminal, or nothing."""
         time.sleep(0.2)
         text, wrong = self.text(), []
         if termios.tcgetattr(self.its) != self.modes:
@@ -178,7 +177,7 @@ class Terminal:
 
 
 class Stage:
-    """The folders of a cell, the job in them, and what is left at the end."""
+    """The folders of a cell and its job. At the end it lists what remains."""
 
     def __init__(self, base, options):
         self.path, self.options, self.terminals, self.mounts = Path(tempfile.mkdtemp(prefix="", dir=base)), options, [], []
@@ -190,7 +189,7 @@ class Stage:
         self.env = {**os.environ, MARK: str(self.path), "XDG_RUNTIME_DIR": str(self.path / "r"), "TMPDIR": str(self.path / "tmp"), "TERM": "xterm-256color",
                     "HOME": str(self.path / "home"), "PYTHONPATH": str(ROOT / "python"), "STOKER_BIN": STOKER, "LANG": "C.UTF-8"}
         self.shared = set(os.listdir("/dev/shm"))
-        self.stoker = STOKER  # what is struck
+        self.stoker = STOKER  # the program that the trouble hits
 
     def on_terminal(self, *command, **more):
         self.terminals.append(Terminal(self, command, **more))
@@ -219,7 +218,7 @@ class Stage:
         os.chmod(folder, 0o700)
 
     def finish(self):
-        """End what goes on, and return what was left of ours by itself."""
+        """End all processes, and return what Stoker had left behind before that."""
         left = []
         deadline = time.monotonic() + 10
         while (names := self.alive()) and time.monotonic() < deadline:
@@ -268,14 +267,14 @@ def stoker(stage, *args, env=()):
 
 
 def seconds(stage, file):
-    """How far a recording opens, and what the opening says."""
+    """Return how much of a recording can be read, and what reading it prints."""
     answer = stoker(stage, "runs", "check", file)
     found = re.search(r"(\d+(?:\.\d+)?) s\b", answer.stdout)
     return float(found[1]) if found else None, (answer.stdout + answer.stderr).strip()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Troubles. Each strikes a process (pid) of a stage whose file is the recording.
+# Troubles. Each hits a process (pid) of a stage whose file is the recording.
 
 
 def strike(stage, trouble, pid):
@@ -324,18 +323,18 @@ def fill(folder):
 
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT, "SIGHUP": signal.SIGHUP}
 CLOCKS = {"clock +1 h": "+1h", "clock -1 h": "-1h"}
-OWN_CLOCKS = {"machine's " + name: jump for name, jump in CLOCKS.items()}  # ours jumps as well
+OWN_CLOCKS = {"machine's " + name: jump for name, jump in CLOCKS.items()}  # the clock of Stoker jumps, too
 STARVED = ["stopped", "no memory", "full disk", "full /dev/shm"]
 FILES = ["file removed", "file emptied", "file cut", "file replaced", "no permission"]
 TROUBLES = [*SIGNALS, *STARVED, *FILES, "hook's socket removed", *CLOCKS, *OWN_CLOCKS]
-WITHOUT_ROOT = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # root, for whom permissions count
+WITHOUT_ROOT = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # root that must obey permissions
 DIGEST = __import__("hashlib").sha256(b"".join(b"%d" % n for n in range(100))).hexdigest()[:16]
 TORCH_DIGEST = str(float(8 * sum(range(400))))
 LINE = "a line"
 
 
 def job_ended(stage, terminal, pid, want, digest=DIGEST):
-    """End the job of a cell as its user would, and hold it against one without Stoker."""
+    """End the job of a cell as its user would, and compare it with one without Stoker."""
     stage.end.touch()
     terminal.press(LINE + "\n")
     wait(lambda: terminal.ended("all"), "CMD to end")
@@ -349,7 +348,7 @@ def job_ended(stage, terminal, pid, want, digest=DIGEST):
 
 
 def prepared(stage, trouble):
-    """The environment, and what goes before a command, for a trouble that begins before it."""
+    """Return the environment and the command prefix for a trouble that begins before the command."""
     env, before = {}, []
     if trouble == "full disk":
         stage.mount(stage.file.parent, "1m")
@@ -369,7 +368,7 @@ def prepared(stage, trouble):
 
 
 def clocked(stage):
-    """A stoker whose clock jumps: Go asks the kernel for the time, and qemu, which faketime reaches, in its place."""
+    """Return a stoker whose clock jumps. Go asks the kernel for the time, so it runs in qemu, which faketime can reach."""
     library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
     emulator = shutil.which(f"qemu-{platform.machine()}")
     if library is None or emulator is None:
@@ -383,8 +382,8 @@ def clocked(stage):
 
 
 def kept(stage, began, text):
-    """How far the recording opens, of how much."""
-    if "by others" in text: # it went on in another file
+    """Return how many seconds of the run can be read from the recording."""
+    if "by others" in text: # it was continued in another file
         stage.file = max(stage.file.parent.glob("run*.jsonl.gz"), key=lambda file: (len(file.name), file.name), default=stage.file)
     if not os.path.exists(stage.file):
         return "no file"
@@ -408,7 +407,7 @@ def play_observe(stage, trouble, hook=False, torch=False):
     if hook and trouble in SIGNALS:
         want = 128 + SIGNALS[trouble]
     else:
-        want = {"SIGTERM": 143, "SIGHUP": 129}.get(trouble, 7) # they are CMD's
+        want = {"SIGTERM": 143, "SIGHUP": 129}.get(trouble, 7) # the signal's, as CMD's
         if want == 7:
             stage.beating()
             time.sleep(2)
@@ -431,13 +430,13 @@ def play_observe(stage, trouble, hook=False, torch=False):
 
 
 def said_by(terminal):
-    """What observe says of its recording."""
+    """Return what observe prints about its recording."""
     said = re.findall(r"(free some space|was \w+ by others)", re.sub(r"\s+", " ", terminal.text()))
     return f"; says: {said[0]}" if said else ""
 
 
 def steps_of(stage):
-    """The median and the longest step of the recording, and whether they come in order."""
+    """Return the median and the longest step of the recording, and whether the steps are in order."""
     text = subprocess.run(["zcat", stage.file], capture_output=True).stdout
     starts, periods = [], []
     for line in text.splitlines():
@@ -482,7 +481,7 @@ def play_pid(stage, trouble):
 
 
 def live(stage, trouble):
-    """A job that is observed, for whoever looks on."""
+    """Start an observed job, for verbs that watch it."""
     observed = stage.on_terminal(STOKER, "observe", "-q", "-o", stage.file, "--", *stage.job())
     wait(stage.beat.exists, "the job to begin")
     stage.beating(100)
@@ -503,7 +502,7 @@ def play_watch(stage, trouble):
     if "goroutine " in terminal.text() and trouble != "no memory":
         raise Failed("it prints Go's goroutines")
     wrong = terminal.whole()
-    if trouble in ("SIGKILL", "no memory") and wrong: # nobody can
+    if trouble in ("SIGKILL", "no memory") and wrong: # no process can restore it
         note, wrong = note + ", terminal: " + wrong, ""
     if trouble == "no permission":
         os.chmod(stage.file.parent, 0o700)
@@ -512,7 +511,7 @@ def play_watch(stage, trouble):
 
 
 def interrupt(stage, trouble, terminal):
-    """End a server by Ctrl-C, unless the trouble did."""
+    """End a server by Ctrl-C, unless the trouble ended it."""
     if trouble == "no permission":
         os.chmod(stage.file.parent, 0o700)
     if not terminal.ended(terminal.pid):
@@ -520,7 +519,7 @@ def interrupt(stage, trouble, terminal):
 
 
 def served(stage, trouble, observed, terminal, note):
-    """A row of a server beside a job that is observed."""
+    """Run the row of a server that watches an observed job."""
     if "goroutine " in terminal.text() and trouble != "no memory":
         raise Failed("it prints Go's goroutines")
     return job_ended(stage, observed, observed.pid, 7), "", note, terminal.whole()
@@ -632,7 +631,7 @@ def play_trace(stage, trouble):
 
 
 def write_trace(file):
-    """A profiler's file of some 60 MB: steps, operators and kernels that are linked."""
+    """Write a profiler's file of some 60 MB with steps, operators and linked kernels."""
     with open(file, "w") as out:
         out.write('{"schemaVersion": 1, "traceEvents": [\n')
         for n in range(100_000):
@@ -660,7 +659,7 @@ QUICK = {"SIGKILL", "stopped", "full disk", "file removed", "file cut", "clock -
 
 
 def play(options, process, trouble):
-    """One cell, in a mount namespace of its own."""
+    """Run one cell in a new mount namespace."""
     stage = Stage(options.base, options)
     try:
         cmd, lost, note, terminal = PLAYS[process][0](stage, trouble)
@@ -684,7 +683,7 @@ RUNNING = set()  # cells
 
 
 def stop(*_):
-    """End all cells: each takes away what it made."""
+    """End all cells. Each removes what it made."""
     for cell in list(RUNNING):
         cell.terminate()
     sys.exit(1)
@@ -722,7 +721,7 @@ def main():
         return 0
     if options.quick:
         options.stop = 5
-    home = Path.home() / ".cache" # folders of runs never lie below /tmp
+    home = Path.home() / ".cache" # folders of runs are never below /tmp
     home.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="d-", dir=home) as options.base:
         cells = [(p, t) for p in options.processes or PLAYS for t in PLAYS[p][1] if t in options.only and (not options.quick or t in QUICK)]

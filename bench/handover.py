@@ -3,14 +3,14 @@
 
     python/.venv/bin/python bench/handover.py
 
-A loader worker puts its batch into fresh shared memory, whose pages fault in
-the worker and once more in the trainer; without workers the same batch stays
-where it was made. So: core time per batch of the whole process tree with one
-worker, less core time per batch with none, in turn, as fork starts workers.
+A loader worker puts its batch into new shared memory, whose pages fault in the
+worker and again in the trainer. Without workers the batch is not moved. The cost
+is the core time per batch of the whole process tree with one worker, minus that
+without workers. Both run in turn, with workers started by fork.
 
-Two kinds of trainer: one that never reads the batch (an emulated device), and
-one that reads each byte once, as a copy to a device does. The truth for a real
-run lies near the second. `handOver` in predict/law.go comes from here.
+There are two kinds of trainer: one that never reads the batch (an emulated
+device), and one that reads each byte once, as a copy to a device does. A real run
+is close to the second. `handOver` in predict/law.go has this figure.
 """
 
 import argparse
@@ -30,10 +30,10 @@ WARM_UP = 6
 
 
 class Ready(Dataset):
-    """Images that cost nothing to make, so that what is left is collating and handing over."""
+    """Images that cost nothing to make, so that only collating and the handover are measured."""
 
     def __init__(self, count: int) -> None:
-        # Distinct tensors, as a decoder would leave them: one tensor would stay in the cache.
+        # Distinct tensors, as from a decoder: a single tensor would stay in the cache.
         self.images = [torch.randn(3, 224, 224) for _ in range(64)]
         self.count = count
 
@@ -45,7 +45,7 @@ class Ready(Dataset):
 
 
 def core_seconds() -> float:
-    """Core time so far of this process and its living children, all threads."""
+    """Return the core time so far of this process and its living children."""
     pids = [os.getpid(), *_children(os.getpid())]
     return sum(_process_core_ns(pid) for pid in pids) / 1e9
 
@@ -68,7 +68,7 @@ def _process_core_ns(pid: int) -> int:
 
 
 def core_seconds_per_batch(workers: int, images: int, batches: int, reads: bool) -> float:
-    """Core time of the tree per batch, once the loader runs steadily."""
+    """Return the core time per batch of the process tree, once the loader runs steadily."""
     data = Ready((WARM_UP + batches + 2 * (workers + 1)) * images)
     loader = DataLoader(data, batch_size=images, num_workers=workers, multiprocessing_context="fork" if workers else None)
     batch_iter = iter(loader)

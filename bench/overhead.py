@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""What observing costs: step time of a script of 5 ms steps with and without `stoker observe`, in turn.
+"""The cost of observing: step time of a script of 5 ms steps with and without `stoker observe`, in turn.
 
     python3 bench/overhead.py
 
-The host is what binds in this script (load 3 + launch 2, device 2), so that
-whatever the hook does in the loop lengthens the step. Both halves of a pair run
-within seconds of each other, the order changing from pair to pair, because a
-shared machine changes its speed. Also printed: core time of observe itself, as
-its own recording says (facts.overhead), and as the kernel says (the tree's core
-time less the script's).
+The host is the limit of this script (load 3 + launch 2, device 2), so that all
+work of the hook in the loop makes the step longer. The two runs of a pair follow
+each other within seconds, and their order alternates, because a shared machine
+changes its speed. It also prints the core time of observe itself: from its
+recording (facts.overhead), and from the kernel (that of the process tree minus
+that of the script).
 
-A script with workers (--workers 2) shows what sampling in the workers costs, and
---observe=--no-lines what the lines do not.
+--workers 2 also measures sampling in workers, and --observe=--no-lines measures
+without line profiles.
 """
 
 import argparse
@@ -32,13 +32,13 @@ LOOP = "bench/labelled/loop.py"
 
 @dataclass
 class Half:
-    """One run of the script."""
+    """A run of the script."""
 
     step_s: float  # median
     script_core_s: float
-    tree_core_s: float  # of the script and whoever started it
+    tree_core_s: float  # of the script and its parent
     wall_s: float
-    overhead: dict = field(default_factory=dict)  # as the recording says it
+    overhead: dict = field(default_factory=dict)  # from the recording
 
 
 def run(arguments: argparse.Namespace, folder: Path, observed: bool) -> Half:
@@ -60,20 +60,20 @@ def run(arguments: argparse.Namespace, folder: Path, observed: bool) -> Half:
 
 
 def _median_step(pairs: list[list[int]]) -> float:
-    """Median time from batch to batch, without the first fifth: caches and the hook warm up there."""
+    """Return the median time between batches, without the first fifth, in which caches and the hook warm up."""
     got = [got for _, got in pairs[len(pairs) // 5 :]]
     return statistics.median(b - a for a, b in itertools.pairwise(got)) / 1e9
 
 
 def _facts(recording: Path) -> dict:
-    """The newest facts.overhead in a recording, {} where it has none."""
+    """Return the newest facts.overhead in a recording; {} if it has none."""
     found: dict = {}
     try:
         with gzip.open(recording, "rt") as lines:
             for line in lines:
                 found = (json.loads(line).get("facts") or {}).get("overhead") or found
     except EOFError:
-        pass  # a torn tail is no fault
+        pass  # the last line may be incomplete
     return found
 
 

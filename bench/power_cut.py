@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What a power cut leaves of a recording: a disk of our own (FUSE) notes each write, and is cut off at random moments.
+"""What remains of a recording after a power cut. A FUSE file system logs all writes, and cuts are simulated at random moments.
 
     apt-get install fuse3; python3 -m venv /tmp/fuse; /tmp/fuse/bin/pip install mfusepy==3.1.1
     /tmp/fuse/bin/python bench/power_cut.py --cuts 2000
 
-`stoker observe` records a loop of 100 steps a second on that disk, then `stoker runs trim` writes the file anew. A cut is any instant of it.
-What was synced, and what is older than --writeback seconds, is on the disk. Of what was written since, each block of 512 or 4,096 bytes is there or
-is not, in any order; where a file had grown, what is missing is zeros or was never added. Names are in order, as in the journal of ext4 or XFS, and
-as late as they may be. Then `stoker runs check` reads what is left. It has to open it with at least the steps of all members (a second each) that are
-whole, or to say why not where not even the first one is. Ends with 1 where it does not.
+`stoker observe` records a loop of 100 steps a second on that file system, then `stoker runs trim` rewrites the file. A cut can be at any moment.
+Synced data, and data older than --writeback seconds, are on the disk. Of later writes, each block of 512 or 4,096 bytes is written or missing, in any
+order. If a file was growing, missing blocks are zeros, or the file is shorter. Renames are in order, as in the journal of ext4 or XFS, and as late as
+possible. Then `stoker runs check` reads the files. It must read at least the steps of all complete members (a second each), or say why it cannot if not
+even the first member is complete. Otherwise the exit code is 1.
 """
 
 import argparse
@@ -40,7 +40,7 @@ for n, _ in enumerate(DataLoader(range(1 << 30), sampler=range({steps}), batch_s
 
 
 class Disk(mfusepy.Operations):
-    """One folder of files in memory. log is what was asked of it: (when, what, file or name, position or name, bytes)."""
+    """One folder of files in memory. log has all calls: (when, what, file or name, position or name, bytes)."""
 
     def __init__(self):
         self.names, self.files, self.log = {}, {}, []
@@ -118,9 +118,9 @@ def resize(file, length):
 
 
 def after_cut(log, chance, writeback):
-    """The names and the files that a cut at a random moment leaves, and of each file the members that were written."""
+    """Return the names and files after a cut at a random moment, and the written members of each file."""
     trim = next(i for i, op in enumerate(log) if op[1] == "create" and op[3].endswith(".trim"))
-    end = chance.choice([chance.randrange(1, trim + 1), chance.randrange(trim, len(log) + 1)])  # as often in either
+    end = chance.choice([chance.randrange(1, trim + 1), chance.randrange(trim, len(log) + 1)])  # half of the cuts in each part
     now, block = log[end - 1][0], chance.choice([512, 4096])
     ops = log[:end]
     old = sum(op[0] < now - writeback for op in ops)
@@ -147,7 +147,7 @@ def after_cut(log, chance, writeback):
 
 
 def write_blocks(file, offset, data, block, there):
-    """Writes those blocks of the data that are there. Its end may be beyond what is: then zeros lie between, as in a file whose size was journalled first."""
+    """Write the given blocks of the data. Missing ones before the end are zeros, as if the size had been journalled first."""
     at = 0
     while at < len(data):
         size = min(block - (offset + at) % block, len(data) - at)
@@ -157,7 +157,7 @@ def write_blocks(file, offset, data, block, there):
 
 
 def whole_steps(file, writes):
-    """How many steps the members hold that lie whole in a file, and whether the first one does. Python's own zlib says what is a member."""
+    """Return the number of steps in complete members of a file, and whether the first is complete. Python's zlib finds the members."""
     content = bytearray()
     for offset, data in writes:
         place(content, offset, data)
@@ -174,7 +174,7 @@ def whole_steps(file, writes):
 
 
 def record(disk, stoker, python, folder, seconds):
-    """Plays the run on the disk."""
+    """Run the loop on the file system."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "STOKER_EMULATE": ""}
     path = f"{folder}/run.jsonl.gz"
     loop = LOOP.format(steps=100 * seconds)
@@ -184,7 +184,7 @@ def record(disk, stoker, python, folder, seconds):
 
 
 def held(stoker, file, folder):
-    """What stoker finds in a file: its steps, or None, and what it says."""
+    """Return the steps that stoker finds in a file, or None, and its output."""
     path = Path(folder) / "left.jsonl.gz"
     path.write_bytes(file)
     ran = subprocess.run([stoker, "runs", "check", path], capture_output=True, text=True)
@@ -193,7 +193,7 @@ def held(stoker, file, folder):
 
 
 def judge(stoker, state, folder):
-    """What became of the recording: a word for the table, and what is wrong with it, if anything is."""
+    """Return a word for the table about the recording, and what is wrong with it, if anything."""
     names, files, members = state
     if "/run.jsonl.gz" not in names:
         return "no file yet", ""

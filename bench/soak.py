@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How much memory observing and feeding take when they go on: a line a minute, which has to be flat.
+"""Memory of observing and feeding over a long time: a line a minute, which must not grow.
 
     make soak                         30 minutes, and 48 simulated hours of recording before
     python3 bench/soak.py --minutes 5
 
-Side by side: `stoker observe` of a program that only sleeps, of a loop of 20,000 steps a second, of one of 17 steps a second whose two loader
-workers are started anew every ten seconds, and the daemon of a stoker.Loader that goes over some pictures again and again, as fast as it can,
-and records itself. Memory is what only that process holds (RssAnon of /proc/PID/status). Ends with 1 where one of them took more than 40 MB
-(the screen 80 MB, or more than 2 % of a core), or more in the last third of the time than in the middle one by a tenth and 2 MB.
+These run at the same time: `stoker observe` of a program that sleeps, of a loop of 20,000 steps a second, and of one of 17 steps a second whose
+two loader workers restart every ten seconds; and the daemon of a stoker.Loader that reads the same pictures again and again, as fast as it can,
+and records itself. Memory is RssAnon of /proc/PID/status. The exit code is 1 if a process took more than 40 MB (the screen 80 MB, or more than
+2 % of a core), or if its last third took over a tenth and 2 MB more than its middle third.
 """
 
 import argparse
@@ -105,7 +105,7 @@ def soak(arguments: argparse.Namespace, folder: Path) -> int:
 
 
 def on_terminal(command: list[str], needs: Path) -> subprocess.Popen[bytes]:
-    """A command on a terminal whose screen nobody looks at, once a file is there."""
+    """Run a command on an unread pseudo-terminal, once a file exists."""
     while not needs.exists():
         time.sleep(0.1)
     ours, its = pty.openpty()
@@ -116,13 +116,13 @@ def on_terminal(command: list[str], needs: Path) -> subprocess.Popen[bytes]:
 
 
 def cores(pid: int) -> float:
-    """Seconds of cores that a process has used."""
+    """Return the core seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def judge(used: dict[str, list[float]]) -> int:
-    """1 where memory was too much, or grew."""
+    """Return 1 if a process took too much memory, or grew."""
     bad = 0
     for name, values in used.items():
         third = len(values) // 3
@@ -134,13 +134,13 @@ def judge(used: dict[str, list[float]]) -> int:
 
 
 def daemon_of(pid: int) -> int:
-    """The feed daemon that a process started; 0 where there is none."""
+    """Return the feed daemon that a process started; 0 if there is none."""
     found = subprocess.run(["pgrep", "-P", str(pid), "-f", "stoker feed"], capture_output=True, text=True, check=False).stdout.split()
     return int(found[0]) if found else 0
 
 
 def anonymous(pid: int) -> float:
-    """RssAnon of a process, MB; 0 where it has ended."""
+    """Return RssAnon of a process in MB; 0 if it has ended."""
     try:
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("RssAnon"):

@@ -1,6 +1,10 @@
 package diagnose
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/stoker-dev/stoker/recording"
+)
 
 // What other frameworks than PyTorch call the same cure: their files name no DataLoader
 // and have no settings of PyTorch's. A finding without words here has no advice there.
@@ -16,9 +20,9 @@ const (
 // IsBare reports whether a program uses the device without a framework that is known.
 func IsBare(framework string) bool { return framework == FrameworkCUDA || framework == FrameworkHIP }
 
-// RecordDevice is how to record what the device does.
-func RecordDevice(framework string) string {
-	switch framework {
+// recordDevice is how to record what the device does.
+func recordDevice(s recording.Software) string {
+	switch recordsAs(s) {
 	case "":
 		return "record with ProfilerActivity.CUDA"
 	case FrameworkCUDA:
@@ -56,11 +60,46 @@ var recordings = map[string]map[string]string{
 	},
 }
 
+// recordsAs is the framework in whose words one tells how to record: a profiler of any program is told
+// in the same words whatever the program uses.
+func recordsAs(s recording.Software) string {
+	switch s.Recorder {
+	case recording.NsightSystems:
+		return FrameworkCUDA
+	case recording.Rocprof:
+		return FrameworkHIP
+	}
+	return s.Framework
+}
+
+// recordMore is how to record steps that can be judged, later steps, and what the host did.
+func recordMore(s recording.Software) (steps, later, host string) {
+	switch recordsAs(s) {
+	case "":
+		return "record five and more with torch.profiler.schedule(wait=1, warmup=2, active=5)",
+			"record later steps with torch.profiler.schedule(wait=5, warmup=2, active=5)",
+			"with_stack=True tells the line"
+	case FrameworkCUDA:
+		return "mark steps with NVTX ranges (nvtxRangePush(\"step\")) and record five and more",
+			"record later steps (nsys profile --delay, or --capture-range=cudaProfilerApi)",
+			"nsys profile --sample=cpu, and NVTX ranges, tell what"
+	case FrameworkHIP:
+		return "mark steps with roctx ranges (roctxRangePush(\"step\")) and record five and more",
+			"record later steps (roctxProfilerPause and roctxProfilerResume around what is not of interest)",
+			"roctx ranges around its parts tell what"
+	case FrameworkTensorFlow:
+		return "profile five and more", "profile later steps",
+			"tf.profiler.experimental.ProfilerOptions(python_tracer_level=1) tells the line"
+	}
+	return "profile five and more", "profile later steps",
+		"jax.profiler.ProfileOptions with python_tracer_level = 1 tells the line"
+}
+
 const recordHIP = "rocprofv3 --sys-trace --output-format json -- CMD"
 
 // RecordWhat is how to record what a profiler's file lacks.
-func RecordWhat(lacks, framework string) string {
-	if text := recordings[lacks][framework]; text != "" {
+func RecordWhat(lacks string, s recording.Software) string {
+	if text := recordings[lacks][recordsAs(s)]; text != "" {
 		return text
 	}
 	return map[string]string{

@@ -16,6 +16,7 @@ import (
 type Grounds struct {
 	Program   Program
 	Framework string             // as of recording.Software: "" is PyTorch
+	Recorder  string             // as of recording.Software
 	Torch     bool               // PyTorch is known to be there; its absence, where Framework is "", is not
 	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
@@ -28,6 +29,16 @@ type Grounds struct {
 	Kernels   int                // that a trace's judged window holds; 0 if they were not counted
 	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
 	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
+}
+
+// RecordDevice is how to record the device's work.
+func (g Grounds) RecordDevice() string { return recordDevice(g.software()) }
+
+// RecordMore is how to record steps that can be judged, later steps, and what the host did.
+func (g Grounds) RecordMore() (steps, later, host string) { return recordMore(g.software()) }
+
+func (g Grounds) software() recording.Software {
+	return recording.Software{Framework: g.Framework, Recorder: g.Recorder}
 }
 
 // Program is what a program does with a model.
@@ -102,6 +113,8 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 		return fmt.Sprintf("a setting of CUDA's, and this device is an %s", g.Kind)
 	case IsBare(g.Framework) && (s == stoker.ManualGC || s == stoker.BatchSize): // a program without batches
 		return ForeignSetting
+	case IsBare(g.Framework) && s == stoker.SyncEvery && g.Traffic.Read:
+		return "the host reads what the device computed, and only a wait tells it when it may"
 	case g.Program != Training && slices.Contains(ofTraining, s):
 		return "no backward pass and no optimizer were recorded: this is about training"
 	case slices.Contains(ofGradients, s) && (g.Exchange == recording.Activations || g.Exchange == recording.Weights):

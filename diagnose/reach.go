@@ -53,6 +53,7 @@ type Traffic struct {
 	Back   bool // most of the time goes to the host
 	Pinned bool // those to the device come from page-locked memory already
 	Full   bool // they take what the link can do
+	Read   bool // the host reads results behind its waits: from shared memory, or a copy to the host for each wait
 }
 
 // adviseOnTraffic is what to do about copies that a trace shows; "" if pinning comes first.

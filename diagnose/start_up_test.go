@@ -98,6 +98,23 @@ func TestTheTimeBeforeTheFirstDeviceCall(t *testing.T) {
 	}
 }
 
+// A thousand kernels are more than a start, however soon they are done (cestwc/balinski-and-gomory-cuda: 6,400
+// in 97 ms, 184 ms behind the first call).
+func TestManyKernelsBehindALongStart(t *testing.T) {
+	for works, class := range map[int]diagnose.Class{1200: diagnose.LaunchBound, 60: diagnose.StartUp} {
+		p := newTape(hopper, "9.0")
+		p.host(call, 1000, 1001, "cuModuleGetLoadingMode")
+		p.host(call, 1100, 180_000, "cudaMalloc")
+		for i := range works {
+			at := 180_100 + 50*float64(i)
+			p.work(kernel, at+8, at+10, "solve", p.host(call, at, at+6, "cudaLaunchKernel"))
+		}
+		if v := judge.Judge(p.whole()); !v.Class.Is(class) {
+			t.Errorf("%d kernels: %s, %v", works, v.Class, v.Evidence)
+		}
+	}
+}
+
 // One gap before the first kernel of a recording without marks is the recorder's edge,
 // unless it is what the recording is mostly about (DarthShoge/Crypto_CNN: 2.0 of 12.1 ms).
 func TestTheGapBeforeTheFirstKernel(t *testing.T) {

@@ -43,13 +43,6 @@ func (l *Loader) announce(b *batch) {
 	}
 }
 
-// learnTime decides from the time of an unannounced batch whether the storage is slow.
-func (r *reading) learnTime(b *batch, f Filled) {
-	if b.probe && f.Count > 0 {
-		r.slow.Store(f.Stages.Read/float64(f.Count) > slowRead)
-	}
-}
-
 // readAhead announces queued files until the pool is closed.
 func (p *Pool) readAhead() {
 	for {

@@ -5,18 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
-
-	"github.com/stoker-dev/stoker/feed/decode"
 )
-
-// trouble is why a sample is bad, or why it was not made (asUnmade). Its text begins with the
-// path of the file.
-type trouble struct {
-	path   string
-	kind   decode.Kind
-	reason string
-	digest string // of the file, if it could be read
-}
 
 // newTrouble turns the error of a sample into a trouble, with the digest of its file if there
 // is one.
@@ -27,14 +16,6 @@ func newTrouble(l *Loader, sample int, file []byte, err error) *trouble {
 		t.digest = hex.EncodeToString(digest[:])
 	}
 	return t
-}
-
-func (t *trouble) Error() string { return t.path + ": " + t.reason }
-
-// badSample returns the trouble as a Bad for a place in a batch; instead is the substitute, if
-// any.
-func (t *trouble) badSample(sample, place int, instead *int) Bad {
-	return Bad{Index: sample, Path: t.path, Reason: t.reason, Kind: string(t.kind), Instead: instead, place: place}
 }
 
 // badSamples records the bad samples of a loader.

@@ -300,8 +300,8 @@ func TestUnmade(t *testing.T) {
 
 var l0 = &Pool{budget: &budget{total: 1 << 30}}
 
-// TestUnmadeStandIn: a stand-in that could not be served is not left out in favour of the next one.
-func TestUnmadeStandIn(t *testing.T) {
+// TestUnmadeSubstitute: a stand-in that could not be served is not left out in favour of the next one.
+func TestUnmadeSubstitute(t *testing.T) {
 	perm := order.NewPermutation(0, 0, 40)
 	bad := perm.At(5)
 	broken := newDamaged(bad)

@@ -11,51 +11,6 @@ import (
 	"github.com/stoker-dev/stoker/feed/order"
 )
 
-// Filled is a batch that is complete in its slot, or the reason why it is not.
-type Filled struct {
-	Epoch    uint64
-	Step     int
-	Count    int   // samples in the slot, padding included
-	Consumed int   // by all ranks together, when this step is done on all of them
-	Mask     []int // places that must not count in the loss: padded or masked
-	Bad      []Bad
-	Inexact  []Inexact
-	Formats  map[string]int // samples by the format in their header: "jpeg", "progressive jpeg", "png", ...
-	Stages   Stages
-	Finished time.Time
-	// Err is why the batch cannot be used: a bad sample if Spec.OnError is "fail", too many bad
-	// samples, or an *Unmade.
-	Err error
-
-	samples []int // the plan's samples for this batch, without padding
-}
-
-// Own returns the digest and the number of the plan's samples for this batch, without padding.
-func (f Filled) Own() (digest order.BagDigest, samples int) {
-	for _, sample := range f.samples {
-		digest.Add(sample)
-	}
-	return digest, len(f.samples)
-}
-
-// Stages are seconds, summed over the samples of a batch.
-type Stages struct {
-	Read      float64 `json:"read"`
-	Decode    float64 `json:"decode"`
-	Transform float64 `json:"transform"`
-}
-
-// Bad describes a bad sample of a batch.
-type Bad struct {
-	Index   int    `json:"index"` // of the sample
-	Path    string `json:"path"`
-	Reason  string `json:"reason"`
-	Kind    string `json:"kind"`
-	Instead *int   `json:"instead,omitempty"` // the sample that is used instead
-
-	place int // in the batch
-}
-
 // maxSubstitutes is how many substitutes are tried for one sample. If so many in a row are bad,
 // the set is bad, and the budget of bad samples would soon be spent.
 const maxSubstitutes = 64
@@ -247,4 +202,11 @@ func (t target) nameSample(sample int) {
 	at := int64(8 * t.place)
 	binary.LittleEndian.PutUint64(t.batch.memory[l.layout.Labels+at:], uint64(l.labelOf(sample)))
 	binary.LittleEndian.PutUint64(t.batch.memory[l.layout.Indices+at:], uint64(sample))
+}
+
+// learnTime decides from the time of an unannounced batch whether the storage is slow.
+func (r *reading) learnTime(b *batch, f Filled) {
+	if b.probe && f.Count > 0 {
+		r.slow.Store(f.Stages.Read/float64(f.Count) > slowRead)
+	}
 }

@@ -9,12 +9,18 @@ import (
 	"github.com/stoker-dev/stoker/internal/cgroup"
 )
 
+// PoolOptions say what the loaders of a node may use. A zero field means the default.
+type PoolOptions struct {
+	Threads int   // default: the cores that may be used, less one where there are four or more
+	Nice    int   // 1..19 below the process's own, default 1; see defaultNice
+	Memory  int64 // bytes for rings, scratch and files together; default: most of the free memory
+}
+
 // budget divides the daemon's memory among rings, scratch of the threads and large images. It
 // is checked before anything is allocated: too little memory is an error at the start instead
 // of a killed job after an hour.
 type budget struct {
 	total   int64
-	threads int
 	kept    int64 // what all threads keep from sample to sample
 	scratch int64 // shared: what large images take beyond kept
 	files   int64 // shared: what large files take beyond kept
@@ -55,7 +61,7 @@ func scratchBytes(width, height int) int64 { return int64(width) * int64(height)
 // It fails if the threads would have too little.
 func newBudget(o PoolOptions) (*budget, error) {
 	free, who := cgroup.FreeMemory(os.DirFS("/"), "self")
-	b := &budget{total: o.Memory, threads: o.Threads, kept: int64(o.Threads) * (keptFile + keptScratch)}
+	b := &budget{total: o.Memory, kept: int64(o.Threads) * (keptFile + keptScratch)}
 	switch {
 	case b.total == 0 && free == 0: // not known
 		b.total = b.kept + runtimeBytes + maxPixels*perPixel*2
@@ -102,9 +108,6 @@ func (b *budget) releaseMemory(bytes int64) {
 	defer b.mu.Unlock()
 	b.free += bytes
 }
-
-// maxFile returns the size of the largest file that fits.
-func (p *Pool) maxFile() int64 { return p.budget.files + keptFile }
 
 func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 

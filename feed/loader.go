@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
-	"github.com/stoker-dev/stoker/feed/decode"
 	"github.com/stoker-dev/stoker/feed/source"
 	"github.com/stoker-dev/stoker/feed/transform"
 )
@@ -188,6 +188,17 @@ func (l *Loader) Pipeline() string { return l.pipeline }
 // Notes returns sentences that the user should read once.
 func (l *Loader) Notes() []string { return l.notes }
 
+// CurrentCounters returns the loader's counters.
+func (l *Loader) CurrentCounters() Counters {
+	s := &l.statistics
+	return Counters{
+		Batches: s.batches.Load(), Samples: s.samples.Load(), Failed: s.failed.Load(), Bad: s.bad.Load(),
+		Inexact: s.inexact.Load(), Faults: s.faults.Load(),
+		Read: time.Duration(s.read.Load()), Decode: time.Duration(s.decode.Load()),
+		Transform: time.Duration(s.transform.Load()),
+	}
+}
+
 // pathOf returns the path of a sample's file.
 func (l *Loader) pathOf(sample int) string { return l.source.Path(l.fileOf(sample)) }
 
@@ -229,8 +240,3 @@ func pipelineDigest(s Spec) string {
 	digest := sha256.Sum256(text)
 	return hex.EncodeToString(digest[:digestBytes])
 }
-
-// unreadable is the kind of a sample whose file cannot be read: it is missing, forbidden or not
-// a file, or the disk fails. Reading is tried again in each epoch, as the cause may be gone by
-// then.
-const unreadable decode.Kind = "unreadable"

@@ -124,13 +124,6 @@ type Report struct {
 	First       []Inexact
 }
 
-// Inexact is a sample whose bytes may differ from Pillow's.
-type Inexact struct {
-	Index  int    `json:"index"`
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
-
 // Account returns the report of the epoch. Call it after the last batch was released. It takes
 // about 40 ms for a million samples.
 func (p *Pass) Account() Report {

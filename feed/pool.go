@@ -10,14 +10,8 @@ import (
 	"time"
 
 	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/source"
 )
-
-// PoolOptions say what the loaders of a node may use. A zero field means the default.
-type PoolOptions struct {
-	Threads int   // default: the cores that may be used, less one where there are four or more
-	Nice    int   // 1..19 below the process's own, default 1; see defaultNice
-	Memory  int64 // bytes for rings, scratch and files together; default: most of the free memory
-}
 
 // Pool holds the threads that read, decode and transform for all loaders and ranks of a node,
 // and the memory that they share. A process has one.
@@ -122,6 +116,17 @@ func (p *Pool) Close() {
 
 // Threads returns the number of threads.
 func (p *Pool) Threads() int { return p.options.Threads }
+
+// maxFile returns the size of the largest file that fits.
+func (p *Pool) maxFile() int64 { return p.budget.files + keptFile }
+
+// lackMemory returns an outage that will not end: the daemon's share of memory is too small.
+func (p *Pool) lackMemory(what string, args ...any) error {
+	why := fmt.Sprintf(what, args...)
+	err := fmt.Errorf("%s, as its share of %s allows: give more memory or fewer threads", why,
+		mebibytes(p.budget.total))
+	return &source.Outage{Err: err, Lasts: true}
+}
 
 // Load is the work that the pool has at the moment.
 type Load struct {

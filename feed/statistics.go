@@ -25,17 +25,6 @@ type Counters struct {
 	Transform time.Duration
 }
 
-// CurrentCounters returns the loader's counters.
-func (l *Loader) CurrentCounters() Counters {
-	s := &l.statistics
-	return Counters{
-		Batches: s.batches.Load(), Samples: s.samples.Load(), Failed: s.failed.Load(), Bad: s.bad.Load(),
-		Inexact: s.inexact.Load(), Faults: s.faults.Load(),
-		Read: time.Duration(s.read.Load()), Decode: time.Duration(s.decode.Load()),
-		Transform: time.Duration(s.transform.Load()),
-	}
-}
-
 // countBatch adds a finished batch to the counters.
 func (s *Statistics) countBatch(f Filled) {
 	if f.Err != nil {

@@ -28,14 +28,6 @@ func (u *Unmade) Error() string {
 	return fmt.Sprintf("sample %d was not made: %s: %s", u.Sample, u.Path, u.Reason)
 }
 
-// asUnmade returns the trouble as an Unmade, or nil if the sample itself is bad.
-func (t *trouble) asUnmade(sample int) *Unmade {
-	if t.kind != outage && t.kind != fault {
-		return nil
-	}
-	return &Unmade{sample, t.path, t.kind, t.reason}
-}
-
 // KindOf returns whether an error of a batch or a loader is an outage or a fault of Stoker's;
 // "" if neither.
 func KindOf(err error) decode.Kind {
@@ -47,12 +39,4 @@ func KindOf(err error) decode.Kind {
 		return outage
 	}
 	return ""
-}
-
-// lackMemory returns an outage that will not end: the daemon's share of memory is too small.
-func (p *Pool) lackMemory(what string, args ...any) error {
-	why := fmt.Sprintf(what, args...)
-	err := fmt.Errorf("%s, as its share of %s allows: give more memory or fewer threads", why,
-		mebibytes(p.budget.total))
-	return &source.Outage{Err: err, Lasts: true}
 }

@@ -1,11 +1,6 @@
 package feed
 
 import (
-	"errors"
-	"fmt"
-	"path"
-	"runtime"
-	"strings"
 	"time"
 
 	"github.com/stoker-dev/stoker/feed/decode"
@@ -196,55 +191,4 @@ func (w *worker) giveBack() {
 	w.pool.files.giveBack(w.borrowed.file)
 	w.pool.scratch.giveBack(w.borrowed.scratch)
 	w.borrowed.file, w.borrowed.scratch = 0, 0
-}
-
-// unfitError is an error of the transforms: the image is sound, but they cannot take it.
-type unfitError struct{ error }
-
-func (u unfitError) Unwrap() error { return u.error }
-
-// unfit is the kind of a sample that the transforms cannot take, such as an image smaller than
-// the crop.
-const unfit decode.Kind = "unfit"
-
-// kindOf returns the kind of a sample that failed with err.
-func kindOf(err error) decode.Kind {
-	var damage *decode.SampleError
-	switch {
-	case errors.As(err, &damage):
-		return damage.Kind
-	case errors.Is(err, source.ErrTooLarge):
-		return decode.TooLarge
-	case errors.As(err, new(unfitError)):
-		return unfit
-	case source.IsOutage(err):
-		return outage
-	}
-	return unreadable
-}
-
-// faultTrouble describes a panic, with the place in the program that caused it.
-func faultTrouble(file string, thrown any) *trouble {
-	return &trouble{
-		path: file, kind: fault,
-		reason: fmt.Sprintf("a fault in stoker's decoder (%v at %s): please report it with this file", thrown,
-			faultPlace()),
-	}
-}
-
-// faultPlace returns the first place below the panic that is outside the runtime. Call it in a
-// deferred function.
-func faultPlace() string {
-	callers := make([]uintptr, 64)
-	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
-	for panicked := false; ; {
-		frame, more := frames.Next()
-		if panicked && !strings.HasPrefix(frame.Function, "runtime.") {
-			return fmt.Sprintf("%s:%d", path.Base(frame.File), frame.Line)
-		}
-		panicked = panicked || frame.Function == "runtime.gopanic"
-		if !more {
-			return "an unknown place"
-		}
-	}
 }

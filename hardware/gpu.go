@@ -1,5 +1,7 @@
 package hardware
 
+import "strings"
+
 // GPU describes one model of GPU.
 type GPU struct {
 	Name        string // our key: "a100-80gb-sxm"
@@ -39,6 +41,26 @@ const (
 
 // Precisions lists all precisions, widest first.
 var Precisions = []Precision{FP32, TF32, FP16, BF16, FP8, INT8}
+
+// precisionNames maps other spellings to precisions: those of PyTorch, of Lightning and of checkpoints.
+// torch.autocast takes fp16 by default on a GPU.
+var precisionNames = map[string]Precision{
+	"float32": FP32, "float": FP32, "single": FP32, "32-true": FP32,
+	"float16": FP16, "half": FP16, "amp": FP16, "mixed": FP16, "16-mixed": FP16, "16-true": FP16,
+	"bfloat16": BF16, "bf16-mixed": BF16, "bf16-true": BF16,
+	"float8": FP8, "fp8_e4m3": FP8, "mxfp8": FP8, "w8a8": INT8,
+}
+
+// ReadPrecision returns the precision that a text names, in any spelling. A text that names none comes back
+// in lower case.
+func ReadPrecision(text string) Precision {
+	word := strings.ToLower(strings.TrimSpace(text))
+	word = strings.TrimPrefix(word, "torch.")
+	if p, known := precisionNames[word]; known {
+		return p
+	}
+	return Precision(word)
+}
 
 // Peak returns the dense peak in a precision, in FLOP/s; the zero Figure if the device does not
 // support it or it is unknown.

@@ -18,6 +18,8 @@ var networks = []Network{
 	{"eth-10g", "Ethernet, one port of 10 Gbit/s", Figure{10e9 / 8, ieee + "802.3ae-2002"}},
 	{"eth-25g", "Ethernet, one port of 25 Gbit/s", Figure{25e9 / 8, ieee + "802.3by-2016"}},
 	{"eth-100g", "Ethernet, one port of 100 Gbit/s", Figure{100e9 / 8, ieee + "802.3ba-2010"}},
+	{"eth-200g", "Ethernet, one port of 200 Gbit/s", Figure{200e9 / 8, ieee + "802.3bs-2017"}},
+	{"eth-400g", "Ethernet, one port of 400 Gbit/s", Figure{400e9 / 8, ieee + "802.3bs-2017"}},
 	{
 		"ib-edr", "InfiniBand EDR, one port of 100 Gbit/s",
 		Figure{100e9 / 8, "InfiniBand Trade Association roadmap: 4 lanes of 25 Gbit/s" + mlEngineering},

@@ -96,8 +96,17 @@ func (t Table) FindKind(name string) (usual GPU, kinds []string, known bool) {
 // FindLink returns a host link by name; false if it is not in the table.
 func (t Table) FindLink(name string) (Link, bool) { return find(t.Links, name) }
 
-// FindNetwork returns a network between machines by name; false if it is not in the table.
-func (t Table) FindNetwork(name string) (Network, bool) { return find(t.Networks, name) }
+// FindNetwork returns a network between machines by name; false if it is not in the table. RoCE runs
+// over Ethernet.
+func (t Table) FindNetwork(name string) (Network, bool) {
+	if network, found := find(t.Networks, name); found {
+		return network, true
+	}
+	return find(t.Networks, networkWords.Replace(strings.ToLower(name)))
+}
+
+// networkWords spells the first word of a network's name as its key does.
+var networkWords = strings.NewReplacer("infiniband-", "ib-", "roce-", "eth-", "rocev2-", "eth-", "ethernet-", "eth-")
 
 // FindStorage returns a class of storage by name; false if it is not in the table.
 func (t Table) FindStorage(name string) (Storage, bool) { return find(t.Storages, name) }
@@ -213,10 +222,10 @@ func (s Storage) key() string { return s.Name }
 func (c CPU) key() string     { return c.Name }
 func (g Grid) key() string    { return g.Name }
 
-// find returns the row of a name; false if there is no such row.
+// find returns the row of a name in any case; false if there is no such row.
 func find[R named](rows []R, name string) (row R, found bool) {
 	for _, row := range rows {
-		if row.key() == name {
+		if strings.EqualFold(row.key(), name) {
 			return row, true
 		}
 	}

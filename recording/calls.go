@@ -26,6 +26,12 @@ func AllocatesMemory(name string) bool {
 		"USMSharedAlloc")
 }
 
+// SharesMemory reports whether a call gets memory that host and device both read and write.
+func SharesMemory(name string) bool {
+	call, known := RuntimeCall(name)
+	return known && ContainsAny(call, "MallocManaged", "MemAllocManaged", "USMSharedAlloc", "MemAllocShared")
+}
+
 // WaitsForDevice reports whether a call returns when work of the device has ended.
 func WaitsForDevice(name string) bool {
 	return strings.Contains(name, "Synchronize") || name == "urQueueFinish" || name == "urEventWait"

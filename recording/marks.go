@@ -391,7 +391,8 @@ func TorchSign(name string) bool {
 // DeviceSign reports whether an operator or a mark of PyTorch exists only on a GPU.
 func DeviceSign(name string) bool {
 	return ContainsAny(name, "cudnn", "miopen", "cublas", "nccl:", "#FusedAdam.", "#FusedSGD.", "#FusedLAMB.",
-		"flash_attn", "_efficient_attention", "xformers::", "aten::record_stream") && !strings.Contains(name, "for_cpu")
+		"flash_attn", "::_flash_attention_", "_cudnn_attention", "_efficient_attention", "xformers::",
+		"aten::record_stream", "aten::pin_memory") && !strings.Contains(name, "for_cpu")
 }
 
 // XLASign reports whether a name comes from a program compiled by XLA.

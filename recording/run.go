@@ -152,7 +152,15 @@ type Software struct {
 	TorchVision string `json:"torchvision,omitempty"`
 	// "JAX", "TensorFlow", "XLA", or "CUDA" for a program without a framework; "" for PyTorch and if unknown
 	Framework string `json:"framework,omitempty"`
+	// Recorder is the profiler, if it is not the framework's own: NsightSystems or Rocprof.
+	Recorder string `json:"recorder,omitempty"`
 }
+
+// Profilers that record programs of any framework.
+const (
+	NsightSystems = "Nsight Systems"
+	Rocprof       = "rocprofv3"
+)
 
 // Process is one process of the job's tree that matters to a verdict.
 type Process struct {

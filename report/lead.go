@@ -435,3 +435,9 @@ func QuoteForShell(name string) string {
 	}
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
+
+// DescribeClass returns the class of a run's steps with its title.
+func DescribeClass(v diagnose.Verdict) string {
+	v.Lead = nil
+	return string(v.Class) + ", " + lowerFirst(titleOf(v))
+}

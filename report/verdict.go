@@ -148,9 +148,3 @@ func DescribeLimit(r stoker.Resource) string {
 	}
 	return string(r) + " is the limit"
 }
-
-// DescribeClass returns the class of a run's steps with its title.
-func DescribeClass(v diagnose.Verdict) string {
-	v.Lead = nil
-	return string(v.Class) + ", " + lowerFirst(titleOf(v))
-}

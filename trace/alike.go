@@ -27,7 +27,7 @@ const (
 )
 
 // checkOneRun refuses files that contradict the first clearly, and warns of those that
-// may: of hundreds of ranks nobody waits for every pair.
+// may: with hundreds of ranks, comparing every pair would take too long.
 func checkOneRun(parts []part) error {
 	for i := 1; i < len(parts); i++ {
 		first, other := &parts[0], &parts[i]
@@ -96,7 +96,7 @@ func otherProgram(a, b *part) string {
 	return ""
 }
 
-// doubtsOfOneRun are sentences on what is odd about two files that are read as ranks of
+// doubtsOfOneRun are sentences on differences between two files that are read as ranks of
 // one run.
 func doubtsOfOneRun(a, b *part) (doubts []string) {
 	one, other := filepath.Base(a.file), filepath.Base(b.file)

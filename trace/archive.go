@@ -27,7 +27,7 @@ type archive struct {
 // mostMembers bounds the files of an archive. [J] A run of ten thousand ranks has as many traces.
 const mostMembers = 100_000
 
-// openArchive opens a file as an archive; it returns nil if the file is none, or comes through a
+// openArchive opens a file as an archive; it returns nil if the file is not an archive, or comes through a
 // pipe, which cannot be read twice.
 func openArchive(file string) *archive {
 	info, err := os.Stat(file)
@@ -212,7 +212,7 @@ func explainArchive(file string, err error) error {
 	return err
 }
 
-// readMember reads a trace of an archive. JSON is read as it comes. What is read at several places
+// readMember reads a trace of an archive. JSON is read as a stream. A file that is read at several places
 // is written to a temporary file first.
 func readMember(ctx context.Context, label string, r io.Reader, o Options) (*kineto.Trace, error) {
 	in := bufio.NewReaderSize(r, sniffed)

@@ -86,7 +86,7 @@ func newestProfile(path string) (newest string, said []string, err error) {
 }
 
 // listFolder lists the traces that lie in a folder, else those that lie in its folders, such as one
-// for each rank. It counts what else lies there.
+// for each rank. It also counts the other files.
 func listFolder(path string) (found []string, others int, err error) {
 	names, folders, err := listNames(path)
 	if err != nil {
@@ -145,7 +145,7 @@ func listNames(path string) (files, folders []string, err error) {
 }
 
 // chooseTraces picks the traces out of the files of a folder or archive, and counts the others.
-// Nsight's databases count where nothing else lies there.
+// Nsight's databases count only if the folder holds no other kind of trace.
 func chooseTraces(names []string) (found []string, others int) {
 	var exports []string
 	for _, name := range names {

@@ -62,7 +62,7 @@ func (j *joiner) addPart(run *recording.Run, p *part, later int64) {
 	j.files++
 }
 
-// joinFacts adds what is not in the Timeline.
+// joinFacts adds the facts, which the Timeline does not hold.
 func (p *part) joinFacts(run *recording.Run, later int64) {
 	for _, s := range p.Steps {
 		s.Start += float64(later) / 1e9

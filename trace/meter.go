@@ -11,11 +11,11 @@ type meter struct {
 	report      func(done, total int64)
 }
 
-// countingReader counts what is read through it.
+// countingReader counts the bytes that are read through it.
 type countingReader struct {
 	io.Reader
 	m   *meter
-	err error // a fault of the disk, not of what is on it
+	err error // a fault of the disk, not of the file
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {

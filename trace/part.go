@@ -48,7 +48,7 @@ func (p *part) setRank() {
 	}
 }
 
-// timeApart is how long after one file's end the other's beginning lies, ns.
+// timeApart is how long after one file's end the other one begins, ns.
 func timeApart(a, b *part) float64 {
 	x, y := float64(a.Zero), float64(b.Zero)
 	return max(y-(x+float64(a.Timeline.End)), x-(y+float64(b.Timeline.End)), 0)

@@ -136,7 +136,7 @@ func longTime(ns float64) string {
 // containers number them from 1.
 const processStride = 10_000_000
 
-// separate gives every rank process numbers of its own.
+// separate gives every rank separate process numbers.
 func separate(parts []part, run *recording.Run) {
 	owner := map[int]int{}
 	var moved []string

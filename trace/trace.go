@@ -16,8 +16,8 @@ import (
 
 // Options say how files are read. The zero value is what one wants.
 type Options struct {
-	// Progress is told now and then how many bytes of the files, as they lie on the
-	// disk, have been read, and how many there are. It is called from one
+	// Progress is called now and then with the number of bytes that were read of the files, as
+	// stored on the disk, and the number of all their bytes. It is called from one
 	// goroutine, not the caller's.
 	Progress func(done, total int64)
 
@@ -71,7 +71,7 @@ func readParts(ctx context.Context, paths []string, o Options) (parts []part, no
 			continue
 		}
 		t, err := readFile(ctx, f, meter, o)
-		if errors.As(err, &foreign) && !slices.Contains(paths, f) { // nobody named it, it is in the folder
+		if errors.As(err, &foreign) && !slices.Contains(paths, f) { // the user named the folder, not this file
 			notes = append(notes, fmt.Sprintf("%s was left alone: it is %s.", f, foreign.Format))
 			continue
 		}

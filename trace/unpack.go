@@ -220,7 +220,7 @@ func recogniseLines(file string, start []byte) error {
 	return nil
 }
 
-// recognise refuses what is not JSON, by name where it can.
+// recognise refuses other formats than JSON, and names them if it knows them.
 func recognise(file string, start []byte) error {
 	for _, f := range foreign {
 		if bytes.HasPrefix(start, []byte(f.magic)) {
@@ -257,7 +257,7 @@ func recognise(file string, start []byte) error {
 	case len(text) == 0 && len(start) == 0:
 		return &malformedError{file, 0, "the compressed file holds nothing, or is cut before its first byte", again}
 	case len(text) == 0:
-		return nil // spaces so far: the reader goes on
+		return nil // spaces so far: the reader continues
 	case text[0] == '<':
 		return &malformedError{
 			file, 0, "this is a web page (HTML), expected a trace in JSON",

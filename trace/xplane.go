@@ -22,7 +22,7 @@ func isXPlane(file string, f *os.File) bool {
 		return false // a pipe gives its bytes once
 	}
 	if _, err := f.Seek(0, io.SeekCurrent); err != nil {
-		return false // a pipe: what is read here would be lost
+		return false // a pipe: bytes that are read here would be lost
 	}
 	defer f.Seek(0, io.SeekStart) //nolint:errcheck // the next read tells
 	src, err := openPacked(file, &countingReader{Reader: f, m: &meter{}})

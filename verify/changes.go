@@ -2,6 +2,7 @@ package verify
 
 import (
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -26,4 +27,40 @@ func Changes(before, after *recording.Run) []stoker.Change {
 		list = append(list, stoker.Change{Setting: stoker.StorageKind, From: "as found", To: stoker.PageCache})
 	}
 	return list
+}
+
+// changes returns the settings in which the judged loaders differ, and the device that the
+// model computes on.
+func changes(was, now observed) []stoker.Change {
+	list := func(s observed) stoker.Settings {
+		loader := s.judgedLoader()
+		settings := s.costs.FindSettings(&loader)
+		if m := s.run.Facts.Model; m != nil && m.Device != "" {
+			settings[stoker.ComputeOn] = deviceKind(m.Device)
+		}
+		return settings
+	}
+	before, after := list(was), list(now)
+	if _, few := before[stoker.Shards]; few && after[stoker.Shards] == nil {
+		after[stoker.Shards] = now.costs.Workers // all workers receive data
+	}
+	if measure.Feeds(before) != measure.Feeds(after) {
+		nameLoader(before, was)
+		nameLoader(after, now)
+	}
+	return before.Diff(after)
+}
+
+// nameLoader sets the kind of loader, and the number of threads that stoker's loader chose. It
+// removes settings that only one of the two kinds has.
+func nameLoader(settings stoker.Settings, of observed) {
+	if len(settings) == 0 {
+		return // nothing is known about the loader
+	}
+	if !measure.Feeds(settings) {
+		settings[stoker.LoaderKind] = "torch"
+	}
+	settings[stoker.NumWorkers] = of.costs.Workers
+	delete(settings, stoker.PersistentWorkers)
+	delete(settings, stoker.InOrder)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
-	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -115,9 +114,6 @@ func (o *Outcome) judge(was, now group, forecast predict.Forecast) {
 	o.fillNeeded()
 }
 
-// group holds the runs of one side.
-type group []observed
-
 // measure estimates the mean time of a step, or of a sample, from all runs.
 func (g group) measure(unit func(observed) float64) sample {
 	samples := make([]sample, len(g))
@@ -148,51 +144,6 @@ func (g group) makeSide() Side {
 		side.Needed = nil
 	}
 	return side
-}
-
-// observed is one run with all its steady steps and the costs of its judged window.
-type observed struct {
-	name   string // "before", "after (2 of 3)"
-	run    *recording.Run
-	window recording.Window
-	costs  measure.Costs
-}
-
-// observe returns a run as observed.
-func observe(run *recording.Run, name string) observed {
-	costs, _ := measure.Slowest(run) // without a window there are no steps, and tooFew refuses the run
-	return observed{name: name, run: run, window: run.Whole(costs.Window), costs: costs}
-}
-
-// observeAll returns the runs of a side, each with a name.
-func observeAll(side string, runs []*recording.Run) group {
-	g := make(group, len(runs))
-	for i, run := range runs {
-		name := side
-		if len(runs) > 1 {
-			name = fmt.Sprintf("%s (%d of %d)", side, i+1, len(runs))
-		}
-		g[i] = observe(run, name)
-	}
-	return g
-}
-
-// samples returns the mean number of samples per step: the recorded number, or else the batch
-// size; 0 if neither is known.
-func (s observed) samples() float64 {
-	if n := s.window.Samples(); n > 0 || len(s.window.Steps) == 0 {
-		return n
-	}
-	n, _ := s.judgedLoader().Settings.Float(stoker.BatchSize)
-	return n
-}
-
-// judgedLoader returns the judged loader; the zero Loader if unknown.
-func (s observed) judgedLoader() recording.Loader {
-	if l := s.run.FindLoader(s.window.PID, s.window.Loader); l != nil {
-		return *l
-	}
-	return recording.Loader{}
 }
 
 // makeSide returns the run's number of steps and seconds and, if it is too short, the length
@@ -285,42 +236,6 @@ func compareStall(was, now float64) Stall {
 		s.Fell = &fell
 	}
 	return s
-}
-
-// changes returns the settings in which the judged loaders differ, and the device that the
-// model computes on.
-func changes(was, now observed) []stoker.Change {
-	list := func(s observed) stoker.Settings {
-		loader := s.judgedLoader()
-		settings := s.costs.FindSettings(&loader)
-		if m := s.run.Facts.Model; m != nil && m.Device != "" {
-			settings[stoker.ComputeOn] = deviceKind(m.Device)
-		}
-		return settings
-	}
-	before, after := list(was), list(now)
-	if _, few := before[stoker.Shards]; few && after[stoker.Shards] == nil {
-		after[stoker.Shards] = now.costs.Workers // all workers receive data
-	}
-	if measure.Feeds(before) != measure.Feeds(after) {
-		nameLoader(before, was)
-		nameLoader(after, now)
-	}
-	return before.Diff(after)
-}
-
-// nameLoader sets the kind of loader, and the number of threads that stoker's loader chose. It
-// removes settings that only one of the two kinds has.
-func nameLoader(settings stoker.Settings, of observed) {
-	if len(settings) == 0 {
-		return // nothing is known about the loader
-	}
-	if !measure.Feeds(settings) {
-		settings[stoker.LoaderKind] = "torch"
-	}
-	settings[stoker.NumWorkers] = of.costs.Workers
-	delete(settings, stoker.PersistentWorkers)
-	delete(settings, stoker.InOrder)
 }
 
 // scaleAll multiplies all numbers in place.

@@ -92,3 +92,7 @@ func (s sample) trust(name string) (warnings []string) {
 	}
 	return warnings
 }
+
+// atLeast returns the least speed-up that keeps a promise: its low end, reduced by the effect
+// of a restart.
+func atLeast(speedup stoker.Interval) float64 { return speedup.Low / (1 + restart) }

@@ -11,16 +11,6 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Epoch is the work of one pass over the data set: the median of the passes that were recorded
-// from their first step to the first step of the next. Nil means unknown.
-type Epoch struct {
-	Steps   *float64 `json:"steps"`
-	Samples *float64 `json:"samples"` // repeated ones included
-	// Distinct is the number of different samples, known if Repeats is.
-	Distinct *float64 `json:"distinct_samples"`
-	Repeats  *int     `json:"repeats"` // how often each sample occurs, by the class of the data set
-}
-
 // sameEpoch is the greatest ratio of two epochs of the same work. [J] It allows for incomplete
 // batches dropped at the end of an epoch if batch size or number of workers changed.
 const sameEpoch = 1.01

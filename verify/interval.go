@@ -21,14 +21,14 @@ import (
 // transforms; the weighting is Bayesian:
 //
 //  1. The times become cosine transforms of the lowest frequencies
-//     x_j = √(2/n) Σ t_i cos(πj(i−½)/n). They hold all that is known of how slow
-//     changes scatter and nothing of the mean. Whatever single steps are
-//     distributed like, these are nearly normal and nearly independent.
+//     x_j = √(2/n) Σ t_i cos(πj(i−½)/n). They contain all information about the
+//     scatter of slow changes, and none about the mean. For any distribution of single
+//     steps they are nearly normal and nearly independent.
 //  2. Near zero the spectrum is taken for that of an autoregression of memory ρ: x_j
 //     has the variance σ²s_j, s_j = 1/|1−ρe^(iπj/n)|², and the mean has σ²v, exactly
 //     v = (n(1−ρ²) − 2ρ(1−ρⁿ)) / (n²(1−ρ)²(1−ρ²)).
 //  3. For a given ρ the error of the mean is then √(v Σ(x_j²/s_j)/q) times a t of q
-//     degrees of freedom. Nobody knows ρ, and no estimate of it is put in its place:
+//     degrees of freedom. ρ is unknown and is not estimated:
 //     every ρ counts by its likelihood Π s_j^(−½) (Σ x_j²/s_j)^(−q/2) (Whittle's,
 //     with σ integrated out), and the interval holds 95 % of the mixture.
 //
@@ -295,4 +295,14 @@ func kurtosis(x []float64, mean float64) float64 {
 		fourth += d * d
 	}
 	return fourth / (second * second) * float64(len(x))
+}
+
+// student95 returns the two-sided 95 % quantile of Student's t distribution for few degrees of
+// freedom.
+func student95(degrees int) float64 {
+	table := [...]float64{
+		1: 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+		2.145, 2.131, 2.120, 2.110, 2.101,
+	}
+	return table[min(degrees, len(table)-1)]
 }

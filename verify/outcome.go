@@ -136,3 +136,13 @@ const (
 	NotPromised      PromiseState = "not promised" // there was no forecast
 	PromiseUntested  PromiseState = "not compared" // there was a forecast, but the runs cannot be compared
 )
+
+// Epoch is the work of one pass over the data set: the median of the passes that were recorded
+// from their first step to the first step of the next. Nil means unknown.
+type Epoch struct {
+	Steps   *float64 `json:"steps"`
+	Samples *float64 `json:"samples"` // repeated ones included
+	// Distinct is the number of different samples, known if Repeats is.
+	Distinct *float64 `json:"distinct_samples"`
+	Repeats  *int     `json:"repeats"` // how often each sample occurs, by the class of the data set
+}

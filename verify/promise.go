@@ -29,10 +29,6 @@ func hold(speedup, achieved stoker.Interval) Promise {
 	return p
 }
 
-// atLeast returns the least speed-up that keeps a promise: its low end, reduced by the effect
-// of a restart.
-func atLeast(speedup stoker.Interval) float64 { return speedup.Low / (1 + restart) }
-
 // untestedPromise returns a promise between runs that cannot be compared.
 func untestedPromise(speedup stoker.Interval) Promise {
 	if !isPromised(speedup) {

@@ -8,19 +8,10 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
-	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
-
-// Traced is one trace with its verdict and its analysis.
-type Traced struct {
-	Run     *recording.Run
-	Verdict diagnose.Verdict
-	Gaps    *idle.Analysis
-}
 
 // TraceOutcome is the answer to the question what changed between two traces. Its Outcome
 // compares the time of a step on the device clock; rows are per step.
@@ -55,13 +46,6 @@ func (r Row) Only() string {
 	return ""
 }
 
-// StepRange is a quantity over the judged steps: mean, minimum and maximum.
-type StepRange struct {
-	Mean  float64 `json:"mean"`
-	Least float64 `json:"least"`
-	Most  float64 `json:"most"`
-}
-
 // TracedPromise is a fix that was advised for the trace before, with its promise.
 type TracedPromise struct {
 	Fix      string          `json:"fix"`
@@ -70,12 +54,6 @@ type TracedPromise struct {
 	Kept     PromiseState    `json:"kept"`
 	Asked    bool            `json:"-"` // the user says that this is the change; otherwise the files must show it
 }
-
-// Thresholds for comparing traces. [J]
-const (
-	fewestTraced = 3   // steps of a side: two say nothing about spread
-	sameProgram  = 0.5 // share of the device's time under common names, below which the programs count as different
-)
 
 // Traces compares traces step by step; each side needs at least three steps. A side may have
 // several traces of the same program; the rows of work by name come from the first. promises
@@ -108,81 +86,6 @@ func Traces(before, after []Traced, promises []TracedPromise) TraceOutcome {
 	return o
 }
 
-// traceSide holds the judged steps of one side's traces.
-type traceSide struct {
-	Traced             // the first trace
-	parts  []idle.Part // of all traces
-	works  []idle.Named
-	times  [][]float64 // seconds of each step, by trace
-}
-
-// sideOf collects the judged steps of a side's traces.
-func sideOf(traces []Traced) traceSide {
-	s := traceSide{Traced: traces[0]}
-	for i, t := range traces {
-		parts, works := t.steps()
-		if i == 0 {
-			s.works = works
-		}
-		s.parts = append(s.parts, parts...)
-		times := make([]float64, len(parts))
-		for n, p := range parts {
-			times[n] = float64(p.To-p.From) / 1e9
-		}
-		s.times = append(s.times, times)
-	}
-	return s
-}
-
-// steps returns the judged steps; none if no device worked.
-func (t Traced) steps() ([]idle.Part, []idle.Named) {
-	for i := range t.Gaps.Devices {
-		if d := &t.Gaps.Devices[i]; t.Verdict.Device >= 0 && int(d.Index) == t.Verdict.Device {
-			return t.Gaps.PerStep(d)
-		}
-	}
-	return nil, nil
-}
-
-// refusal says why a side cannot be compared; "" if it can.
-func (s traceSide) refusal(name string) string {
-	if s.Verdict.Device < 0 {
-		return fmt.Sprintf("the trace %s holds no work of a device", name)
-	}
-	if n := s.fewest(); n < fewestTraced {
-		return fmt.Sprintf(
-			"the trace %s has %d steady step%s, %d are needed to tell a difference from their spread: record five and more", name, n, quantity.Ending(n, "", "s"), fewestTraced)
-	}
-	return ""
-}
-
-// fewest returns the number of steps of the shortest trace.
-func (s traceSide) fewest() int {
-	n := len(s.times[0])
-	for _, times := range s.times[1:] {
-		n = min(n, len(times))
-	}
-	return n
-}
-
-// makeSide returns the number of steps and their total time.
-func (s traceSide) makeSide() Side {
-	side := Side{Runs: len(s.times), Steps: len(s.parts)}
-	for _, p := range s.parts {
-		side.Seconds += float64(p.To-p.From) / 1e9
-	}
-	return side
-}
-
-// measure estimates the mean time of a step from all traces.
-func (s traceSide) measure() sample {
-	samples := make([]sample, len(s.times))
-	for i, times := range s.times {
-		samples[i] = fewMeasured(times)
-	}
-	return together(samples)
-}
-
 // tell fills in the times of a step and what their ratio proves.
 func (o *TraceOutcome) tell(was, now traceSide) {
 	a, b := was.measure(), now.measure()
@@ -212,16 +115,11 @@ func (o *TraceOutcome) tell(was, now traceSide) {
 // loadsElsewhere returns the change from loading in the main process to workers, or back, found
 // by the names of the iterators. A trace need not record the number of workers.
 func loadsElsewhere(was, now traceSide) (stoker.Change, bool) {
-	marks := func(s traceSide, iterator string) bool {
-		return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool {
-			return strings.Contains(name, iterator)
-		})
-	}
 	const single, several = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 	switch {
-	case marks(was, single) && !marks(was, several) && marks(now, several) && !marks(now, single):
+	case was.hasName(single) && !was.hasName(several) && now.hasName(several) && !now.hasName(single):
 		return stoker.Change{Setting: stoker.NumWorkers, From: 0}, true
-	case marks(was, several) && !marks(was, single) && marks(now, single) && !marks(now, several):
+	case was.hasName(several) && !was.hasName(single) && now.hasName(single) && !now.hasName(several):
 		return stoker.Change{Setting: stoker.NumWorkers, To: 0}, true
 	}
 	return stoker.Change{}, false
@@ -233,32 +131,6 @@ func carriedOut(changes, found []stoker.Change) bool {
 	return len(changes) > 0 && slices.ContainsFunc(found, func(c stoker.Change) bool {
 		return c.Setting == changes[0].Setting && (c.To == nil || fmt.Sprint(c.To) == fmt.Sprint(changes[0].To))
 	})
-}
-
-// fewMeasured summarises times like takeSample, but also fewer than leastSteps, which it treats
-// as independent; addDoubts warns about that.
-func fewMeasured(times []float64) sample {
-	n := len(times)
-	if n >= leastSteps {
-		return takeSample(times)
-	}
-	s := sample{
-		steps: float64(n), mean: stat.Mean(times), median: stat.Median(times), spread: stat.CV(times),
-		rare: float64(n), independent: float64(n), runs: 1,
-	}
-	s.alone = student95(n-1) * s.spread / math.Sqrt(float64(n))
-	s.paired = s.alone
-	return s
-}
-
-// student95 returns the two-sided 95 % quantile of Student's t distribution for few degrees of
-// freedom.
-func student95(degrees int) float64 {
-	table := [...]float64{
-		1: 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-		2.145, 2.131, 2.120, 2.110, 2.101,
-	}
-	return table[min(degrees, len(table)-1)]
 }
 
 // addDoubts adds warnings about the comparison and those of both verdicts.
@@ -275,7 +147,7 @@ func (o *TraceOutcome) addDoubts(was, now traceSide) {
 	if a, b := was.Verdict.Rank, now.Verdict.Rank; a != b {
 		w.addWarning("rank %d is judged before, rank %d after", a, b)
 	}
-	if a, b := len(was.Run.Timeline.Frames.Start) > 0, len(now.Run.Timeline.Frames.Start) > 0; a != b {
+	if was.hasStacks() != now.hasStacks() {
 		w.addWarning("only one of the two was recorded with stacks, which slow the host")
 	}
 	if a, b := was.deviceName(), now.deviceName(); a != b && a != "" && b != "" {
@@ -290,41 +162,6 @@ func (o *TraceOutcome) addDoubts(was, now traceSide) {
 		}
 	}
 	o.Warnings = w.warnings
-}
-
-// deviceName returns the name of the judged device; "" if unknown.
-func (s traceSide) deviceName() string {
-	if at := s.Run.Timeline.Devices[s.Verdict.Device].GPU; at >= 0 && at < len(s.Run.Facts.GPUs) {
-		return s.Run.Facts.GPUs[at].Name
-	}
-	return ""
-}
-
-// name returns the name of a piece of work.
-func (s traceSide) name(n idle.Named) string { return s.Run.Timeline.Names[n.Name] }
-
-// spreadOf returns a quantity over all steps, in the unit of the function.
-func (s traceSide) spreadOf(of func(idle.Part) float64) StepRange {
-	var values []float64
-	for _, p := range s.parts {
-		values = append(values, of(p))
-	}
-	return spread(values)
-}
-
-// spread returns mean, minimum and maximum.
-func spread(values []float64) StepRange {
-	return StepRange{stat.Mean(values), slices.Min(values), slices.Max(values)}
-}
-
-// shareOf returns a part of the total time of all steps. The mean of the steps' shares would be
-// another number if steps differ in length; the verdict uses this one.
-func (s traceSide) shareOf(of func(idle.Part) int64) float64 {
-	part, all := int64(0), int64(0)
-	for _, p := range s.parts {
-		part, all = part+of(p), all+p.To-p.From
-	}
-	return float64(part) / float64(max(1, all))
 }
 
 // rowsOf returns the quantities that every trace has.
@@ -409,12 +246,4 @@ func workOf(was, now traceSide) []Row {
 			strings.Compare(a.Name, b.Name))
 	})
 	return rows
-}
-
-// total returns the sum of a list.
-func total(list []int64) (sum int64) {
-	for _, v := range list {
-		sum += v
-	}
-	return sum
 }

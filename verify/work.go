@@ -191,7 +191,7 @@ func (s observed) judgedGPU() recording.GPU {
 	}
 	for _, gpu := range s.run.Facts.GPUs {
 		if gpu.Index == device || device < 0 {
-			return gpu // machines rarely mix GPUs, so the first stands for an unknown one
+			return gpu // machines rarely mix GPUs, so if the device is unknown, the first one is taken
 		}
 	}
 	return recording.GPU{}

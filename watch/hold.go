@@ -5,7 +5,10 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // How long the conclusion on the screen stays, in seconds of the run. People read it and act on
@@ -32,12 +35,20 @@ const (
 	startUp = 30.0
 )
 
-// held is the displayed conclusion and the one that may replace it.
-type held struct {
-	key       string  // displayed class and best fix; "" for none yet
-	confirmed float64 // when a refresh last confirmed it, seconds of the run
-	other     string  // what all refreshes since other was set concluded
-	since     float64 // when that began
+// Judged returns a state with the conclusions from a run. The displayed verdict changes with
+// delay: see conclude.
+func Judged(s State, run *recording.Run) State {
+	s.Run, s.Note = run, ""
+	v := judge.Judge(run)
+	s.conclude(v, advise.Rank(run, v))
+	if len(run.Warnings) > 0 {
+		s.Note = run.Warnings[0]
+	}
+	s.parts = nil
+	if s.Verdict.HasSteps {
+		s.parts = partsOf(measure.From(run).Setup)
+	}
+	return s
 }
 
 // conclude displays a new conclusion, or keeps the displayed one if it must be held.

@@ -12,15 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/strip"
-	"github.com/stoker-dev/stoker/report/text"
 )
-
-// part is a part of a pipeline with the rate it would reach alone.
-type part struct {
-	by      stoker.Resource
-	rate    float64
-	samples bool // the rate is in samples, else in steps
-}
 
 // partNames holds short names of the resources that do the parts of a step.
 var partNames = map[stoker.Resource]string{
@@ -162,6 +154,3 @@ func absentLines(run *recording.Run) []string {
 	}
 	return nil
 }
-
-// wrapText breaks a text into lines of a width.
-func wrapText(s string, width int) []string { return text.BreakLines(s, max(8, width)) }

@@ -4,19 +4,10 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report/strip"
-)
-
-// Colours of the terminal's 16, which the user chose, except orange: yellow is often unreadable
-// on white.
-const (
-	red    = "31"
-	green  = "32"
-	orange = "38;5;166"
 )
 
 // kindColours holds the colours of rows.
@@ -262,15 +253,6 @@ func (d *drawing) doing(t strip.Track, at int) string {
 		}
 	}
 	return ""
-}
-
-// pad fills text with spaces to a width, or cuts it.
-func pad(text string, width int) string {
-	n := utf8.RuneCountInString(text)
-	if n > width {
-		return string([]rune(text)[:width-1]) + "…"
-	}
-	return text + strings.Repeat(" ", width-n)
 }
 
 // Levels of height of a character.

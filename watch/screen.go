@@ -7,64 +7,14 @@ package watch
 
 import (
 	"fmt"
-	"math"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/internal/safe"
-	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/quantity"
-	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 )
-
-// State is the state of a run at some moment, with the conclusions from it.
-type State struct {
-	Name    string // of the recording or process
-	Run     *recording.Run
-	Verdict diagnose.Verdict // of this moment of the run, or of an earlier one
-	Plan    advise.Plan
-	// Attached says that the process was running before it was observed.
-	Attached bool
-	Machine  bool   // the whole machine, which is not judged, instead of a run
-	Gone     bool   // it is no longer displayed
-	Note     string // its source, or a problem with it
-
-	parts []part // of its pipeline
-	held  held
-}
-
-// Judged returns a state with the conclusions from a run. The displayed verdict changes with
-// delay: see conclude.
-func Judged(s State, run *recording.Run) State {
-	s.Run, s.Note = run, ""
-	v := judge.Judge(run)
-	s.conclude(v, advise.Rank(run, v))
-	if len(run.Warnings) > 0 {
-		s.Note = run.Warnings[0]
-	}
-	s.parts = nil
-	if s.Verdict.HasSteps {
-		s.parts = partsOf(measure.From(run).Setup)
-	}
-	return s
-}
-
-// Viewport says which part of a State is displayed, and how.
-type Viewport struct {
-	Width, Height int // cells and lines; a height of 0 is unlimited, without the line of keys
-	Colour        bool
-	ASCII         bool    // no block characters
-	Span          float64 // displayed seconds; 0 for all
-	Back          int     // columns from the cursor to the newest; 0 for now
-	Help          bool
-	Paused        bool
-	Chosen        int // index of the displayed state
-}
 
 // The smallest screen on which everything is drawn; a smaller one displays only the verdict.
 const (
@@ -104,119 +54,6 @@ func Screen(states []State, look Viewport) []string {
 		d.lines[i] = clip(line, look.Width)
 	}
 	return d.lines
-}
-
-// inASCII converts a line for a terminal that supports only ASCII.
-func inASCII(line string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r < utf8.RuneSelf:
-			return r
-		case r == '…' || r == '·':
-			return '.'
-		case r == '◀':
-			return '<'
-		case r == '▶':
-			return '>'
-		case r == '▲':
-			return '^'
-		case r == '▆':
-			return '='
-		}
-		return '?'
-	}, line)
-}
-
-// drawing collects lines.
-type drawing struct {
-	Viewport
-	ended bool // the run has ended
-	lines []string
-}
-
-// addLine adds a line.
-func (d *drawing) addLine(text string) { d.lines = append(d.lines, text) }
-
-// broken adds a text in as many lines as needed.
-func (d *drawing) broken(text string) {
-	for text := range strings.SplitSeq(text, "\n") {
-		for _, part := range wrapText(text, d.Width) {
-			d.addLine(part)
-		}
-	}
-}
-
-// paint colours a text.
-func (d *drawing) paint(code, text string) string {
-	if !d.Colour || code == "" || text == "" {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
-
-func (d *drawing) bold(text string) string  { return d.paint("1", text) }
-func (d *drawing) quiet(text string) string { return d.paint("2", text) }
-
-// clip cuts a line that is too wide. Escape sequences have no width.
-func clip(line string, width int) string {
-	cells := 0
-	for i := 0; i < len(line); {
-		if line[i] == 0x1b {
-			end := strings.IndexByte(line[i:], 'm')
-			if end < 0 {
-				return line[:i]
-			}
-			i += end + 1
-			continue
-		}
-		_, size := utf8.DecodeRuneInString(line[i:])
-		if cells == width {
-			cut := line[:i]
-			if strings.Contains(cut, "\x1b") {
-				cut += "\x1b[0m"
-			}
-			return cut
-		}
-		cells++
-		i += size
-	}
-	return line
-}
-
-// cellsOf returns the width of a text. Escape sequences have no width.
-func cellsOf(text string) int {
-	n := 0
-	for i := 0; i < len(text); i++ {
-		if text[i] == 0x1b {
-			i += max(0, strings.IndexByte(text[i:], 'm'))
-		} else if utf8.RuneStart(text[i]) {
-			n++
-		}
-	}
-	return n
-}
-
-// nameWidth is the width of the left column.
-const nameWidth = 17
-
-// valueWidth returns the width of the right column.
-func (l Viewport) valueWidth() int {
-	if l.Width < 100 {
-		return 20
-	}
-	return 24
-}
-
-// columns returns the number of cells of a row over time.
-func (l Viewport) columns() int { return max(8, l.Width-nameWidth-l.valueWidth()-2) }
-
-// shownSpan returns the displayed time of a run.
-func (l Viewport) shownSpan(run *recording.Run) (from, to float64) {
-	to = run.End()
-	if l.Span > 0 && l.Span < to {
-		from = to - l.Span
-	}
-	return from, to
 }
 
 // classColour returns green for a class in which the device is busy, red for one in which it
@@ -309,17 +146,6 @@ func (d *drawing) sayClass(s State) string {
 	return d.paint("1;"+classColour(s.Verdict), string(s.Verdict.Headline())) + "  " + title(s.Verdict)
 }
 
-// fitParts adds a line of the parts that fit. Only the first may be cut.
-func (d *drawing) fitParts(parts []string) {
-	line := parts[0]
-	for _, part := range parts[1:] {
-		if cellsOf(line)+3+cellsOf(part) <= d.Width {
-			line += "   " + part
-		}
-	}
-	d.addLine(line)
-}
-
 // peers draws a line for each of several runs, around the chosen one if not all fit.
 func (d *drawing) peers(states []State) {
 	if len(states) < 2 {
@@ -350,26 +176,6 @@ func (d *drawing) peers(states []State) {
 		}
 		d.addLine(mark + pad(s.label(), max(18, d.Width-62)) + " " + strings.Join(text, "  "))
 	}
-}
-
-// label returns a run's machine and ranks if known, else its name.
-func (s State) label() string {
-	if s.Run == nil || s.Run.Facts.Host == "" {
-		return s.Name
-	}
-	least, most := math.MaxInt, -1
-	for _, p := range s.Run.Facts.Processes {
-		if p.Role == recording.RoleTrainer {
-			least, most = min(least, p.Rank), max(most, p.Rank)
-		}
-	}
-	switch {
-	case most < 0:
-		return s.Run.Facts.Host
-	case least == most:
-		return fmt.Sprintf("%s rank %d", s.Run.Facts.Host, most)
-	}
-	return fmt.Sprintf("%s ranks %d-%d", s.Run.Facts.Host, least, most)
 }
 
 // drawState draws the whole screen: first what must be displayed, then as many rows over time

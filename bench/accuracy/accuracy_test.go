@@ -13,7 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// plain is a job that its device limits by far.
+// plain returns a job that is clearly limited by its device.
 func plain() job {
 	return job{
 		ranks: 1, workers: 4, ahead: 2, cores: 16, core: 0.1, requestBytes: 512e3, launches: 100, launch: 0.01, device: 0.1, late: 1,
@@ -26,7 +26,7 @@ func (j job) with(change func(*job)) job {
 	return j
 }
 
-// The simulator keeps the arithmetic that anybody can do by hand.
+// The simulator's periods agree with a calculation by hand.
 func TestPeriods(t *testing.T) {
 	for name, c := range map[string]struct {
 		job  job
@@ -53,7 +53,7 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-// Interventions name what each job was made to lack, and the device where nothing else is short.
+// Interventions find the resource that a job was made to lack, or the device if nothing is short.
 func TestLabels(t *testing.T) {
 	for _, c := range []struct {
 		want diagnose.Class
@@ -74,7 +74,7 @@ func TestLabels(t *testing.T) {
 		{diagnose.SharedGPU, plain().with(func(j *job) { j.foreign = 0.5 })},
 		{diagnose.NetworkBound, plain().with(func(j *job) { j.ranks, j.exchange = 2, 0.05 })},
 		{diagnose.StragglerRank, plain().with(func(j *job) { j.ranks, j.late = 2, 1.5 })},
-		{"", plain().with(func(j *job) { j.disk = 0.106 })}, // 6 % is neither
+		{"", plain().with(func(j *job) { j.disk = 0.106 })}, // 6 % is neither a gain nor none
 	} {
 		if got, gain := label(c.job); got != c.want {
 			t.Errorf("%q, by a gain of %.2f, want %q", got, gain, c.want)
@@ -82,9 +82,9 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// Without the hook the launching thread is at work all the time in four classes, which interventions tell apart.
-// Each sample of each signal is the same within 0.2 % in all of them, but for where the thread was looked at while it
-// loads and what PCIe brings while it copies. Nothing tells the loop's own code from launches.
+// Without the hook, the launching thread is always busy in four classes, which only interventions distinguish.
+// All samples of all signals agree within 0.2 %, except for the stacks of a thread that loads and the PCIe traffic of
+// one that copies. The loop's own code and launches cannot be distinguished.
 func TestWhatTellsTheHostsWork(t *testing.T) {
 	const lost, device, launch = 0.02, 0.0299, 1e-4 // of steps of 0.05 s: five to a sample of GPU-Util
 	busy := plain().with(func(j *job) { j.sync, j.core, j.device, j.launches, j.launch = true, 0, device, 1, launch })
@@ -120,7 +120,7 @@ func TestWhatTellsTheHostsWork(t *testing.T) {
 	}
 }
 
-// differing are the signals in which two runs differ, and "facts" where those do.
+// differing returns the signals in which two runs differ, and "facts" if their facts do.
 func differing(a, b *recording.Run) (out []recording.Signal) {
 	if !reflect.DeepEqual(a.Facts, b.Facts) {
 		out = append(out, "facts")
@@ -148,8 +148,7 @@ func sightNamed(t *testing.T, name string) sight {
 	return sights[i]
 }
 
-// A draw is the same whenever it is drawn, another one is another job, and no seed of the test
-// set is one of the tune set.
+// Draws are reproducible and differ from each other, and the test set has no seed of the tune set.
 func TestDrawsAreFixed(t *testing.T) {
 	for _, class := range []diagnose.Class{diagnose.GPUBound, diagnose.TooFewWorkers, diagnose.StragglerRank} {
 		draw := func(set string, n int) job {
@@ -162,7 +161,7 @@ func TestDrawsAreFixed(t *testing.T) {
 	}
 }
 
-// Each sight holds what it says, and no more.
+// Each sight contains exactly the signals that it names.
 func TestSights(t *testing.T) {
 	for _, s := range sights {
 		run, err := record(playJob(plain()), s, seed(s.Name), filepath.Join(t.TempDir(), "run.jsonl.gz"))
@@ -184,7 +183,7 @@ func TestSights(t *testing.T) {
 	}
 }
 
-// An exam that was ended goes on where it was: what is kept is not judged again.
+// An interrupted exam continues: jobs that were judged already are not judged again.
 func TestExamGoesOn(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "kept.jsonl")
 	for range 2 {
@@ -205,7 +204,7 @@ func TestExamGoesOn(t *testing.T) {
 	}
 }
 
-// The page's figures are those of its papers, and the bars can fail.
+// The figures of the page are those of its papers, and the bars can fail.
 func TestPage(t *testing.T) {
 	name := sights[0].Name
 	papers := []paper{
@@ -233,13 +232,13 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Jobs of the tune seeds that were judged wrong once, each for a class of reasons.
+// Jobs of the tune seeds that were once judged wrong, one for each kind of mistake.
 func TestMendedJobs(t *testing.T) {
 	for _, c := range []struct {
 		class diagnose.Class
 		draw  int
 		sight string
-		not   diagnose.Class // what it was called
+		not   diagnose.Class // the wrong verdict
 	}{
 		{diagnose.CPUBound, 9, "without the hook", diagnose.IOBound},           // workers that rest between reads
 		{diagnose.TooFewWorkers, 2, "without the hook", diagnose.GPUBound},     // workers that never rest, a device 10 % idle

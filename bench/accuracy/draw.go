@@ -16,7 +16,7 @@ var classes = []diagnose.Class{
 	diagnose.ThrottledGPU, diagnose.SharedGPU, diagnose.ComputeOnCPU, diagnose.NotTraining,
 }
 
-// dice draws with a seed.
+// dice draws random numbers from a seed.
 type dice struct{ *rand.Rand }
 
 // drawBetween draws evenly on a logarithmic scale.
@@ -38,8 +38,8 @@ func drawJob(d dice, class diagnose.Class) (job, float64) {
 	panic("no job of class " + string(class) + " was drawn in 4000 tries")
 }
 
-// healthy is a job that its device limits, with what disturbs a diagnosis and is no ailment:
-// neighbours with cores left, a loop that synchronises or does not, a wait that is covered.
+// healthy draws a job that is limited by its device, with harmless things that make diagnosis harder:
+// neighbours that leave cores free, a loop with or without synchronisation, a hidden wait.
 func healthy(d dice) job {
 	device := d.drawBetween(0.02, 0.3)
 	workers := d.drawCount(2, 12)
@@ -62,13 +62,13 @@ func healthy(d dice) job {
 		j.disk, j.diskBytes = device*d.drawBetween(0.02, 0.3), d.drawBetween(1e6, 40e6)
 	}
 	if d.often(0.2) {
-		j.workers, j.core = 0, 0.3*device // the launching thread loads, behind a queue of work
+		j.workers, j.core = 0, 0.3*device // the launching thread loads, while the device has queued work
 		j.sync = false
 	}
 	return j
 }
 
-// ail gives a job the ailment of a class.
+// ail gives a job the bottleneck of a class.
 func ail(d dice, class diagnose.Class, j *job) {
 	margin := d.drawBetween(1.1, 3)
 	if class.Starves() && class != diagnose.MainThread && j.workers == 0 {
@@ -118,7 +118,7 @@ func ail(d dice, class diagnose.Class, j *job) {
 		j.core = 0.2 * j.device * workers
 	case diagnose.TransferBound:
 		j.copying, j.blocking = j.device*(margin-1), true
-		j.pageable = d.drawBetween(0.5, 2) < 1 // the others are pinned, and the loop waits for them all the same
+		j.pageable = d.drawBetween(0.5, 2) < 1 // others are pinned, and the loop waits for them, too
 		j.launch = j.device * 0.02
 	case diagnose.LaunchBound:
 		j.launches, j.launch = float64(d.drawCount(150, 2000)), margin*j.device

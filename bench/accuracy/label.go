@@ -6,6 +6,15 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
+// sight is what an observer may see of a job.
+type sight struct {
+	Name     string
+	hook     bool // steps, loaders, fetches, the device's own clock
+	launches bool // how many launches a step has: today only the emulated device tells
+	effort   bool // SM activity and power
+	host     bool // threads, processes, disks, network, pressure
+}
+
 // relief is one intervention: a resource that is no longer short.
 type relief struct {
 	class  diagnose.Class
@@ -39,15 +48,15 @@ var reliefs = []relief{
 	}},
 }
 
-// What counts as a gain, and as none. A job between the two is nobody's: it is drawn again.
+// The limits of a gain and of no gain. A job between the two has no label: it is drawn again.
 const (
 	someGain = 1.1
 	noGain   = 1.03
 	asGood   = 0.85 // of the best gain, as a logarithm
 )
 
-// label is the class of a job by intervention, and by how much its relief gains; "" where no
-// relief tells. gpu-bound is a job that no relief but a faster device helps.
+// label returns the class of a job by intervention, and the gain of its relief; "" if no relief is
+// decisive. A job is gpu-bound if only a faster device helps.
 func label(j job) (diagnose.Class, float64) {
 	switch {
 	case !j.training:
@@ -83,7 +92,7 @@ func label(j job) (diagnose.Class, float64) {
 	return "", best
 }
 
-// tellKind tells the kinds of a full disk apart: by bytes, or by requests.
+// tellKind returns the kind of an exhausted disk: by bytes or by requests.
 func (r relief) tellKind(j job) diagnose.Class {
 	if r.class != diagnose.IOBound {
 		return r.class
@@ -94,8 +103,8 @@ func (r relief) tellKind(j job) diagnose.Class {
 	return diagnose.DeviceSaturated
 }
 
-// cannotTell says why nothing that a sight shows tells a job's class from others; "" where
-// something does. A verdict of unknown is the right answer then.
+// cannotTell returns why a sight does not distinguish the class of a job from others; "" if it does.
+// If it does not, "unknown" is the right verdict.
 func cannotTell(class diagnose.Class, j job, s sight) string {
 	timed := s.hook && j.ownCalls && j.exchange > 0
 	effort := j.fill * j.device / (j.device + j.exchange)
@@ -115,7 +124,7 @@ func cannotTell(class diagnose.Class, j job, s sight) string {
 	return ""
 }
 
-// SM activity of a busy device that mostly waits, and of one that has no room to wait.
+// SM activity of a busy device whose kernels mostly wait, and of one whose kernels cannot be waiting.
 const (
 	mostlyWaits  = 0.5
 	leavesNoRoom = 0.85

@@ -5,11 +5,11 @@
 //	go run ./bench/accuracy -set tune -misses  # the jobs that rules may be mended on
 //	go run ./bench/accuracy -draws 3 -check    # for CI: no page, exit 1 below the bars
 //
-// Each job is written as a recording in the recording's own format, once for each of five
-// sights of it, and judged by the same call as stoker diagnose. What was judged is kept (-kept) and
-// not judged again by the same binary, so that an exam that was ended goes on where it was.
+// Each job is written as a recording, once for each of five sights of it, and judged as by stoker
+// diagnose. Verdicts are kept in a file (-kept), so that an interrupted exam continues with the same
+// binary.
 //
-// It knows no real process: bench/labelled has those.
+// Its jobs are simulated. bench/labelled has real processes.
 package main
 
 import (
@@ -29,33 +29,6 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 )
-
-// paper is one judged recording.
-type paper struct {
-	Binary string         `json:"binary"` // of whoever judged
-	Set    string         `json:"set"`    // "tune" or "test"
-	Draw   int            `json:"draw"`
-	Sight  string         `json:"sight"`
-	Class  diagnose.Class `json:"class"` // by intervention
-	Gain   float64        `json:"gain"`  // of its relief
-	Said   diagnose.Class `json:"said"`
-	Lead   float64        `json:"lead"` // of the best score over the second
-	Util   float64        `json:"util"` // mean GPU-Util
-	Busy   float64        `json:"busy"` // share of the job's cores in use
-
-	Confidence float64 `json:"confidence"`        // as the verdict has it; 0 where it has none
-	Blind      string  `json:"blind,omitempty"`   // why nothing that the sight shows tells the class
-	Pattern    string  `json:"pattern,omitempty"` // what GPU-Util looks like, by the finding
-	Scores     string  `json:"scores,omitempty"`  // the two best, of a wrong verdict
-}
-
-func (p paper) key() string { return fmt.Sprint(p.Binary, p.Set, p.Class, p.Draw, p.Sight) }
-
-// right reports whether the verdict is the class. Kinds of gpu-bound need a trace.
-func (p paper) right() bool { return p.Said.Is(p.Class) }
-
-// abstains reports whether the verdict is unknown where nothing tells the class.
-func (p paper) abstains() bool { return p.Blind != "" && p.Said == diagnose.Unknown }
 
 func main() {
 	set := flag.String("set", "test", "seeds: tune or test")
@@ -191,7 +164,7 @@ func (e *exam) sit(set string, class diagnose.Class, draw int) error {
 	return nil
 }
 
-// judge records one sight of a job and keeps what is said of it.
+// judge records one sight of a job, judges it and keeps the verdict.
 func (e *exam) judge(one *paper, p played, s sight, gain float64) error {
 	path := filepath.Join(e.folder, fmt.Sprintf("accuracy-%d.jsonl.gz", os.Getpid()))
 	run, err := record(p, s, seed(one.Set, one.Class, one.Draw, s.Name), path)
@@ -230,7 +203,7 @@ func orZero(v float64) float64 {
 	return v
 }
 
-// seed is the dice of a draw: those of tune and test share none.
+// seed returns the dice of a draw. Draws of tune and test differ.
 func seed(parts ...any) dice {
 	sum := fnv.New64a()
 	_, _ = fmt.Fprint(sum, parts...)

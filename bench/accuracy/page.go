@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-// method is how jobs are labelled.
+// method describes how jobs are labelled.
 const method = "" +
 	"A simulator plays each job as a queue of storage, workers or a loading loop, launches, copies, the device and the exchange between\n" +
 	"ranks, beside neighbours, quotas, heat and other programs. **The label** comes from interventions: each resource is relieved (8 times\n" +
@@ -20,7 +20,7 @@ const method = "" +
 	"\"Unknown where nothing tells\" is an answer of unknown to a job whose class no signal of that sight carries. Such answers do not count\n" +
 	"in \"of what it can tell\". The three questions of the articles may give any kind of the right family.\n"
 
-// untold is what the exam does not show.
+// untold describes the limits of the exam.
 const untold = "" +
 	"- Simulator and rules were written by the same project, so a misunderstanding that both share is not seen. Signals carry little noise,\n" +
 	"  a job has one ailment, and its costs do not change while it runs.\n" +
@@ -118,8 +118,8 @@ func summarize(papers []paper) string {
 	return b.String()
 }
 
-// scoreArticles is what the articles' flow says of the same jobs: GPU-Util high, the device is the
-// limit; cores high, the CPU is; both low, storage is. A verdict of the right family is right.
+// scoreArticles judges the same jobs by the rule of articles: the limit is the device if GPU-Util is
+// high, the CPU if its use is high, storage if both are low. A verdict of the right family is right.
 func scoreArticles(papers []paper) scores {
 	var answers []paper
 	for _, p := range papers {
@@ -159,7 +159,7 @@ func results(papers []paper, draws int) string {
 // stated are the bounds of the reliability diagram: of the confidence that a verdict states.
 var stated = []float64{0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.01}
 
-// reliability holds stated confidence against the share of right verdicts.
+// reliability compares the stated confidence with the share of right verdicts.
 func reliability(papers []paper) string {
 	var b strings.Builder
 	b.WriteString("`confidence` was filled from jobs of the tune seeds, and no verdict states more than " +
@@ -190,7 +190,7 @@ func reliability(papers []paper) string {
 	return b.String()
 }
 
-// listMisses is what the best sight says instead, and why.
+// listMisses lists the wrong verdicts of the best sight, with reasons.
 func listMisses(papers []paper) string {
 	kinds, order := map[string]int{}, []string{}
 	for _, p := range papers {
@@ -212,10 +212,10 @@ func listMisses(papers []paper) string {
 	return b.String()
 }
 
-// clearGain is what a job's relief gains at least where rules see a clear loss.
+// clearGain is the least gain of a relief for which rules see a clear loss.
 const clearGain = 1.2
 
-// reasonOfMiss is why a verdict is not the class.
+// reasonOfMiss returns why a verdict is wrong.
 func reasonOfMiss(p paper) string {
 	switch {
 	case p.Blind != "":
@@ -226,7 +226,7 @@ func reasonOfMiss(p paper) string {
 	return "another rule fits as well or better"
 }
 
-// classTable is how many runs of each class are right in each sight.
+// classTable returns the number of right verdicts by class and sight.
 func classTable(papers []paper) string {
 	var b strings.Builder
 	b.WriteString("| class |")
@@ -253,13 +253,13 @@ func classTable(papers []paper) string {
 	return b.String()
 }
 
-// The bars of CI: some points below what the published exam has, for its few draws.
+// The bars of CI: some points below the results of the published exam, because CI has few draws.
 const (
 	leastF1     = 0.85
 	mostAsBound = 0.02
 )
 
-// holdBars fails where the first sight is below them.
+// holdBars returns an error if the first sight is below the bars.
 func holdBars(papers []paper) error {
 	s := scoresOf(papers, sights[0].Name)
 	if s.f1 < leastF1 || s.asBound > mostAsBound {
@@ -284,7 +284,7 @@ func countForConfidence(papers []paper) string {
 			"without the hook": "outside",
 		}[p.Sight]
 		if evidence == "inside" && (p.Class == diagnose.ComputeOnCPU || p.Class == diagnose.NotTraining) {
-			evidence = "clocked" // no launch of theirs could be counted
+			evidence = "clocked" // their launches could not be counted
 		}
 		if evidence == "" || p.Confidence == 0 {
 			continue

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The exam on real processes: PyTorch's own loader and loop on the emulated device, whose label the device's busy record decides.
+"""The exam on real processes: PyTorch's loader and a loop on the emulated device. The device's busy record gives the label.
 
-    python/.venv/bin/python bench/accuracy/processes.py --draws 10      # goes on where it was ended
+    python/.venv/bin/python bench/accuracy/processes.py --draws 10      # continues an interrupted exam
     python/.venv/bin/python bench/accuracy/processes.py --quick         # four situations, one draw, alone
     python/.venv/bin/python bench/accuracy/processes.py --relieve       # and the intervention, of the first draw of each
-    python/.venv/bin/python bench/accuracy/processes.py --no-hook       # without the start-up hook, in a file of their own
+    python/.venv/bin/python bench/accuracy/processes.py --no-hook       # without the hook, kept in another file
     python/.venv/bin/python bench/accuracy/processes.py --again         # judge the kept recordings with this stoker
-    python/.venv/bin/python bench/accuracy/processes.py --table         # make PROCESSES.md of what processes.jsonl holds
+    python/.venv/bin/python bench/accuracy/processes.py --table         # make PROCESSES.md from processes.jsonl
 
-Each run is observed, alone and beside one and two busy programs, with parameters drawn from a seed. Its busy record
-tells what the device waited for: input, copies, the host's launches, or nothing. The draw tells only which kind of
-input that was. A line of processes.jsonl is a run. An intervention runs the first draw again, unobserved, with one
-resource relieved at a time: the one that raises throughput most has to be the label's.
+Each run is observed alone, and again with one and two busy programs. Parameters are drawn from a seed. The busy record
+shows what the device waited for: input, copies, launches by the host, or nothing. The draw only decides the kind of
+input. processes.jsonl has a line for each run. An intervention repeats the first draw unobserved, with one resource
+relieved at a time. The relief with the largest throughput must be that of the label.
 
 It needs what bench/labelled/labelled.py needs, and root with cgroup v1 for a slow disk and a quota of cores.
 """
@@ -49,14 +49,14 @@ EASIER = 8
 
 @dataclass
 class Draw:
-    """Parameters of one run, in loop.py's flags, and what the draw knows of the kind of input."""
+    """Parameters of one run, as flags of loop.py, and its kind of input."""
 
     flags: dict[str, float | str | bool]
-    kind: str = "gpu-bound"  # of its input, where that is the limit
+    kind: str = "gpu-bound"  # of its input, if that is the limit
     cores: int | None = None
     quota: float = 0.0
     disk: bool = False
-    wants_core: bool = True  # loading or launching needs a core most of its time
+    wants_core: bool = True  # loading or launching computes most of the time
     built: str = ""  # the class of a run without a device, by construction
     others: str = ""  # a loop of others.py instead of loop.py
 
@@ -75,7 +75,7 @@ MAIN, WORKERS = "cpu-bound/main-thread-loader", "cpu-bound/too-few-workers"
 
 
 def between(d: random.Random, low: float, high: float) -> float:
-    """Evenly on a logarithmic scale."""
+    """Draw evenly on a logarithmic scale."""
     return low * (high / low) ** d.random()
 
 
@@ -227,11 +227,11 @@ SITUATIONS: dict[str, Callable[[random.Random], Draw]] = {
 QUICK = ("main-thread-asleep", "workers-asleep", "healthy-asleep", "no-training")
 
 
-# What the record tells.
+# Labels by the busy record.
 
 
 def lost(observed: labelled.Observed) -> dict[str, float] | None:
-    """Shares of the judged window that the device lost: to input, to copies, to the rest of the host's work."""
+    """Return the shares of the judged window that the device lost to input, to copies and to other work of the host."""
     window = observed.window()
     if window is None or not observed.truth["busy"]:
         return None
@@ -244,7 +244,7 @@ def lost(observed: labelled.Observed) -> dict[str, float] | None:
 
 
 def label(draw: Draw, parts: dict[str, float] | None, others: float) -> list[str]:
-    """The classes that are right; none where the record is between two."""
+    """Return the right classes; none if the record is undecided."""
     if draw.built or parts is None:
         return [draw.built] if draw.built else []
     most = max(parts, key=lambda name: parts[name])
@@ -269,7 +269,7 @@ def right(said: str, accepted: list[str]) -> bool:
 
 @contextmanager
 def quota_group(cores: float) -> Iterator[Path]:
-    """A control group that may use so many cores."""
+    """Return a control group with a quota of cores."""
     group = Path(f"/sys/fs/cgroup/cpu/stoker-exam-{os.getpid()}")
     group.mkdir()
     try:
@@ -322,7 +322,7 @@ class Exam:
         self.kept.write_text("".join(json.dumps(line) + "\n" for line in self.lines))
 
     def sit(self, name: str, number: int, beside: int) -> None:
-        """Observe one draw, unless it is kept."""
+        """Observe one draw, unless its result is kept already."""
         draw = draw_of(name, number)
         if self.has(what="run", situation=name, draw=number, beside=beside) or why_not(draw) or number and draw == draw_of(name, 0):
             return
@@ -342,7 +342,7 @@ class Exam:
         print(f"{file}: {line['accepted'] or 'between two'}: {observed.verdict.get('class')}", flush=True)
 
     def judge_again(self) -> None:
-        """Ask this stoker about each recording that is still there."""
+        """Judge all kept recordings with this stoker."""
         for line in self.lines:
             recording = self.bench.out / f"{line['situation']}-{line.get('draw')}-{line.get('beside')}.jsonl.gz"
             if line["what"] == "run" and (labelled.ROOT / recording).exists():
@@ -364,7 +364,7 @@ class Exam:
         print(f"{name}: {gains}: {line['family']}", flush=True)
 
     def rate(self, draw: Draw) -> float:
-        """Steps a second that the device finished, in the second half."""
+        """Return the steps a second of the device in the second half."""
         seconds = min(8.0, self.bench.seconds)
         with surroundings(draw, seconds) as group:
             truth = self.bench.out / f"relief-{os.getpid()}.json"
@@ -380,7 +380,7 @@ class Exam:
 
 
 def reliefs(draw: Draw) -> dict[str, Draw]:
-    """The draw with one resource relieved, by the name of what that relieves."""
+    """Return the draws with one resource relieved, by its name."""
     flags = draw.flags
 
     def changed(**more) -> Draw:
@@ -410,7 +410,7 @@ FAMILIES = {"copies": "transfer-bound", "launching": "launch-bound", "reads": "l
 
 
 def family(gains: dict[str, float]) -> str:
-    """What the best relief says: input, copies, launches, or the device where none helps."""
+    """Return the limit by the best relief: input, copies, launches, or the device if none helps."""
     best = max(gains, key=lambda resource: gains[resource])
     if gains[best] < GAIN:
         return "gpu-bound"
@@ -418,7 +418,7 @@ def family(gains: dict[str, float]) -> str:
 
 
 def agrees(line: dict, of: str) -> bool:
-    """Whether what the record accepts is of the family that an intervention found."""
+    """Return whether the labels are of the family that the intervention found."""
     return any((name.startswith(INPUT) if of == "input" else name.startswith(of)) for name in line["accepted"])
 
 
@@ -432,9 +432,9 @@ def verdict_in(diagnosis: dict) -> dict:
 
 
 def three_questions(recording: Path) -> str:
-    """What the articles' flow says of a run's second half: GPU-Util high, else cores high, else storage it is.
+    """Return the verdict of the articles' rule on a run's second half: high GPU-Util, else high CPU, else storage.
 
-    Nothing where a run had some cores of the machine: its record of cores is of all.
+    None if a run had only some cores of the machine, because its record of cores is of all.
     """
     if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
         return ""
@@ -456,7 +456,7 @@ def three_questions(recording: Path) -> str:
 
 
 def say_of_others(lines: list[dict]) -> list[str]:
-    """The three questions, and TraceML where it was run, of the same draws alone; any kind of the right family is right."""
+    """Judge the same draws, without other programs, by the three questions and TraceML. Any kind of the right family counts."""
     runs = [line for line in lines if line["what"] == "run" and line["accepted"] and line.get("articles")]
     if not runs:
         return []
@@ -479,19 +479,19 @@ def say_of_others(lines: list[dict]) -> list[str]:
 
 
 def count(runs: list[dict]) -> str:
-    """How many of some runs are right, of those that are counted."""
+    """Return how many of the counted runs are right."""
     counted = [run for run in runs if run["accepted"]]
     return f"{sum(right(run['said'], run['accepted']) for run in counted)}/{len(counted)}" if counted else "–"
 
 
 def list_misses(runs: list[dict]) -> str:
-    """What was said instead of what the record tells."""
+    """Return the wrong verdicts with the labels."""
     misses = [f"{'/'.join(run['accepted'])}: {run['said']}" for run in runs if run["accepted"] and not right(run["said"], run["accepted"])]
     return "; ".join(f"{miss} ({misses.count(miss)})" for miss in dict.fromkeys(misses))
 
 
 def summary(lines: list[dict]) -> str:
-    """One machine's runs in sentences."""
+    """Summarise the runs of one machine."""
     runs = [line for line in lines if line["what"] == "run"]
     if not runs:
         return "no run yet"
@@ -515,7 +515,7 @@ def summary(lines: list[dict]) -> str:
 
 
 def agree_with_relief(tried: list[dict], runs: list[dict]) -> str:
-    """How many interventions say what the record's label says."""
+    """Return how many interventions agree with the label."""
     agree, between = 0, 0
     for line in tried:
         of = next((run for run in runs if (run["situation"], run["draw"], run["beside"]) == (line["situation"], line.get("draw", 0), 0)), None)
@@ -530,7 +530,7 @@ MACHINES = {
 
 
 def tables(lines: list[dict]) -> str:
-    """Each situation on each machine, and each machine in sentences."""
+    """Return a table of situations by machine, and a summary of each machine."""
     seen, unseen = (says([line for line in lines if (line.get("host") == "unhooked") == without]) for without in (False, True))
     out = [f"In all {seen} runs got their class, and {unseen} without the start-up hook.", "",
            f"| situation | {' | '.join(MACHINES.values())} | said instead (label: answer) |", "|---" * (len(MACHINES) + 2) + "|"]
@@ -544,7 +544,7 @@ def tables(lines: list[dict]) -> str:
 
 
 def says(lines: list[dict]) -> str:
-    """How many of the runs that are counted are right."""
+    """Return the number of right and of counted runs."""
     counted = [line for line in lines if line["what"] == "run" and line["accepted"]]
     return f"{sum(right(line['said'], line['accepted']) for line in counted)} of {len(counted)}"
 

@@ -10,15 +10,6 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// sight is what an observer may see of a job.
-type sight struct {
-	Name     string
-	hook     bool // steps, loaders, fetches, the device's own clock
-	launches bool // how many launches a step has: today only the emulated device tells
-	effort   bool // SM activity and power
-	host     bool // threads, processes, disks, network, pressure
-}
-
 // sights are those of the exam, the best first.
 var sights = []sight{
 	{"all signals", true, true, true, true},
@@ -28,7 +19,7 @@ var sights = []sight{
 	{"GPU-Util alone", false, false, false, false},
 }
 
-// observer writes what may be seen of a job.
+// observer writes the signals of a job that a sight shows.
 type observer struct {
 	*recording.Writer
 	sight
@@ -131,14 +122,14 @@ func (p *played) copiedShare(from, to float64) float64 {
 	return copied / (to - from)
 }
 
-// writeDevice writes what the driver tells of a rank's device.
+// writeDevice writes the driver's figures of a rank's device.
 func (o *observer) writeDevice(rank int) {
 	subject := fmt.Sprintf("gpu/%d", rank)
 	own, waits := o.effortOf(rank)
 	for at := 0.25; at < lasting; at += 0.25 {
 		kernels := o.busyShare(at-0.25, at)
 		util := kernels
-		if !o.pageable { // utilisation counts what copy engines do, which the CPU keeps waiting where it stages
+		if !o.pageable { // utilisation counts copy engines, which are idle while the CPU stages pageable memory
 			util = math.Min(1, kernels+o.copiedShare(at-0.25, at))
 		}
 		if !o.training || o.onCPU {
@@ -170,7 +161,7 @@ func (o *observer) writeDevice(rank int) {
 	}
 }
 
-// effortOf is which part of a rank's kernel time computes, and which waits for others.
+// effortOf returns the parts of a rank's kernel time that compute and that wait for others.
 func (o *observer) effortOf(rank int) (own, waits float64) {
 	own = o.device0(rank) / (o.device*o.late/o.clock/(1-o.foreign) + o.exchange)
 	return own, 1 - own
@@ -204,7 +195,7 @@ func (o *observer) writeProcess(rank int) {
 	}
 	if !o.training {
 		loop = nil
-		for at := 0.0; at < lasting; at += 2 { // works, and waits for somebody
+		for at := 0.0; at < lasting; at += 2 { // it works, and then waits
 			loop.addTime(at+1.2, recording.Running, 1, 0)
 			loop.addTime(at+2, recording.Asleep, 0, 0)
 		}
@@ -237,7 +228,7 @@ func (o *observer) writeProcess(rank int) {
 	}
 }
 
-// batchBytes are those that take as long to copy, by the link's usual rates.
+// batchBytes returns the bytes that take that long to copy at the link's usual rate.
 func (o *observer) batchBytes() float64 {
 	if o.pageable {
 		return o.copying * 10e9
@@ -245,7 +236,7 @@ func (o *observer) batchBytes() float64 {
 	return o.copying * 25e9
 }
 
-// writeThread writes what a thread was seen in, and its counters; it returns its core time.
+// writeThread writes a thread's states and counters, and returns its core time.
 func (o *observer) writeThread(pid int, t thread) float64 {
 	subject := fmt.Sprintf("thread/%d", pid)
 	core, queued, last, i := 0.0, 0.0, 0.0, 0
@@ -267,10 +258,10 @@ func (o *observer) writeThread(pid int, t thread) float64 {
 	return core
 }
 
-// looksEach is how often a thread is looked at in a second.
+// looksEach is how often a thread is sampled in a second.
 const looksEach = 20
 
-// writeLooks writes how often looks found a training loop in a fetch, and outside of one.
+// writeLooks writes how often a training loop was sampled within a fetch and outside.
 func (o *observer) writeLooks(trainer int) {
 	for at := 0.0; at < lasting; at += 5 {
 		within := 0.0
@@ -327,7 +318,7 @@ func (o *observer) writeCounts(subject string, at, core, count, wall, on, square
 	}
 }
 
-// writeInside writes what the hook sees of a rank's steps.
+// writeInside writes the hook's figures of a rank's steps.
 func (o *observer) writeInside(rank int) {
 	pid := firstPID * (rank + 1)
 	wait := o.device*o.late + o.exchange - o.device0(rank)
@@ -366,7 +357,7 @@ func (o *observer) writeInside(rank int) {
 	}
 }
 
-// surroundings writes what the machine tells.
+// surroundings writes the figures of the machine.
 func (o *observer) surroundings() {
 	rate := o.rate()
 	ranks := float64(o.ranks)

@@ -6,7 +6,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// job is one training job as the simulator plays it. Times are seconds per step and rank.
+// job describes a training job for the simulator. Times are seconds per step and rank.
 type job struct {
 	ranks, workers, ahead int
 	cores, quota, others  float64 // cores of the machine, of the control group (0: none), that neighbours want
@@ -20,15 +20,15 @@ type job struct {
 	launches, launch float64 // how many, and the host's time for all of them
 	device, copying  float64
 	pageable, sync   bool
-	blocking         bool    // the loop waits for its copies
+	blocking         bool    // the loop blocks on its copies
 	exchange, late   float64 // between ranks; how many times as long one rank computes
 	clock, foreign   float64 // share of the highest clock; share of the device that others use
 
 	onCPU, training bool
 
-	// What is no ailment and changes what can be seen: how full kernels keep the device, whether
-	// the program calls its collectives itself, how much of the exchange is hidden behind
-	// kernels, and whether the kernel's client of a server is seen as a mount.
+	// Properties that are no bottleneck but change the signals: how much of the device kernels
+	// fill, whether the program calls collectives itself, how much of the exchange is hidden behind
+	// kernels, and whether a file server is visible as a mount.
 	fill, hidden    float64
 	covered         float64 // of a step: an exchange that kernels hide whole
 	ownCalls, mount bool
@@ -97,7 +97,7 @@ func playJob(j job) played {
 	return p
 }
 
-// usesTooMuch reports whether a job used more core time than it can get beside its neighbours.
+// usesTooMuch reports whether a job used more core time than its neighbours leave it.
 func (j job) usesTooMuch(p played) bool {
 	threads := float64(max(1, j.workers)) * float64(j.ranks)
 	can := math.Max(j.cores-j.others, j.cores*threads/(threads+j.others))
@@ -144,7 +144,7 @@ func playAt(j job, slow float64) played {
 	return p
 }
 
-// server is one disk that all wait for.
+// server is a disk that serves one request at a time.
 type server struct{ free, each float64 }
 
 // fetch is one batch in a thread, from begin to the time that it returns.
@@ -164,8 +164,8 @@ func (p *played) fetch(t *thread, begin float64, disk *server) float64 {
 	return at
 }
 
-// waits is the share of the time that wants a core in which a thread queues for one. What a
-// quota holds back is off the queue.
+// waits returns the share of runnable time that a thread spends in the run queue. Time throttled by a
+// quota is not in it.
 func (p *played) waits() float64 {
 	if p.quota > 0 {
 		return 0
@@ -173,7 +173,7 @@ func (p *played) waits() float64 {
 	return 1 - 1/p.slow
 }
 
-// compute is the rest of a step: copy, launches, the device's work, and what the host waits.
+// compute plays the rest of a step: copies, launches, the device's work, and the host's waits.
 func (p *played) compute(s *step, host, device float64) (hostEnd, deviceEnd float64) {
 	work := p.device*p.late/p.clock/(1-p.foreign) + p.exchange
 	begin := math.Max(host, device)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Which operation gives which platform's Pillow's bytes: bench/cpus/operations.py [--folder FOLDER]... [--markdown FILE]
+"""Compare every operation with Pillow on each platform: bench/cpus/operations.py [--folder FOLDER]... [--markdown FILE]
 
     bench/cpus/root.py --torch        # once: arm64's Python with Pillow, PyTorch and torchvision
     bench/cpus/operations.py --markdown bench/cpus/RESULTS.md
 
-On each platform the Pillow and the torchvision of that platform make every operation alone, on random pictures of all
-modes, and a few on the files in each FOLDER/*, and read PNGs with odd chunks; the feed's code for that platform makes them again, and what is not
-byte for byte the same is told and ends this with 1. feed/picture/testdata/chains.py draws, differential_test.go
-compares. arm64 is emulated by qemu. FOLDER is feed/decode/testdata if none is given.
+On each platform, its Pillow and torchvision compute every operation on random pictures of all modes, some operations on
+the files in each FOLDER/*, and PNGs with odd chunks. The feed's code for that platform does the same, and each
+difference in a byte is printed and makes the exit code 1. feed/picture/testdata/chains.py draws the pictures,
+differential_test.go compares. arm64 is emulated by qemu. The default of FOLDER is feed/decode/testdata.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def prepare(arch):
 
 
 def compare(arch, folder):
-    """The rows of a platform, by operation: of random pictures (None), of another of OWN_TESTS, or of the files in a folder."""
+    """Return the rows of a platform by operation: for random pictures (None), for one of OWN_TESTS, or for the files in a folder."""
     front, environment = cpus.launcher(cpus.Level("", arch, None, qemu="" if arch == cpus.HERE else "max"))
     test, more = OWN_TESTS.get(folder), []
     if test is None:
@@ -71,7 +71,7 @@ def compare(arch, folder):
 
 
 def compare_all(platforms, folders):
-    """The rows of each platform; emulated ones take longest, and begin first."""
+    """Return the rows of each platform. Emulated ones take longest and begin first."""
     jobs = [(arch, folder) for arch in reversed(platforms) for folder in (*OWN_TESTS, *folders)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda job: compare(*job), jobs))
@@ -83,7 +83,7 @@ def compare_all(platforms, folders):
 
 
 def shorten(reason):
-    """A reason without what is of one picture alone."""
+    """Return a reason without the details of a single picture."""
     reason = re.sub(r"^(op \d+|source): ", "", reason)
     reason = re.sub(r", save it anew.*", "", reason)
     reason = re.sub(r"\d+( and \d+)? (bytes|pixels)", r"so many \2", reason)

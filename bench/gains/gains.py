@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Predicted gains held against achieved ones: pairs of recorded runs that differ in one setting.
+"""Compare predicted gains with achieved ones, on pairs of recorded runs that differ in one setting.
 
     python3 bench/gains/gains.py                            # all pairs, 20 minutes
     python3 bench/gains/gains.py --quick                    # four of them
@@ -7,32 +7,31 @@
     python3 bench/gains/gains.py --reuse                    # evaluate the recordings again, record nothing
 
 Each pair is a program before and after a change: real PyTorch loading
-(bench/labelled/loop.py, examples/imagefolder/train.py), an emulated device.
-Both runs are observed one after the other, with as many busy loops beside them
-as the pair asks for. Then `stoker verify BEFORE AFTER` says what the recording
-of "before" promises for just the changes that it finds between the two, and
-what was achieved.
+(bench/labelled/loop.py, examples/imagefolder/train.py) and an emulated device.
+Both runs are observed one after the other. The pair says how many busy loops
+run at the same time. Then `stoker verify BEFORE AFTER` gives the promise by the
+recording of "before" for exactly the changes that it finds, and the achieved
+gain.
 
 - error      |predicted / achieved - 1|, of the speed-ups (mean time before over after)
-- inside     the achieved speed-up lies in the predicted interval
+- inside     the achieved speed-up is in the predicted interval
 - width      (high - low) / point of the predicted speed-up
-- plain law  what a textbook makes of the same recording of "before", below
+- plain law  the prediction of a textbook by the recording of "before", see below
 
-Rules, set before anything was recorded. Every pair counts. A run that failed, a
-comparison that was refused, and a change for which nothing was promised are
-outside, with an error beyond all others. Pairs in which nothing was changed
-(A/A) have no promise to hold: they are listed apart, under whether verify calls
-the runs different, which it should not, and they count in no median.
+These rules were set before recording. Every pair counts. A failed run, a refused
+comparison and a change without a promise count as outside, with an infinite
+error. Pairs without a change (A/A) have no promise. They are listed separately
+and are in no median. verify should not call their runs different.
 
-The plain law. A step takes the longest of its stages: the wall time of fetching
-one batch over the workers, the core time of the whole job per step over the
-cores of the machine, the host's loop without the wait for input, the busy time
-of the device. Without workers it is fetching plus the host's loop, or the
-device where that takes longer. The prediction is the law before over the law
-after, so that what the law does not know (prefetch_factor, pin_memory,
-persistent_workers, in_order, the batch size, neighbours) is worth 1.00x;
-stoker's loader is as many workers as it has threads. All costs are the
-recording's own: the judged window's, fetches the whole run's.
+The plain law. A step takes as long as its longest stage: the wall time of
+fetching a batch divided by the workers, the core time of the whole job per step
+divided by the cores of the machine, the host's loop without the wait for input,
+or the busy time of the device. Without workers, fetching and the host's loop are
+added. The prediction is the law before over the law after. So settings that are
+not in the law (prefetch_factor, pin_memory, persistent_workers, in_order, the
+batch size, neighbours) are worth 1.00x. stoker's loader counts as many workers
+as it has threads. All costs are from the recording: those of the judged window,
+and fetches of the whole run.
 
 Exit codes: 0, 1 (with --strict: median error above 5 % or under 80 % inside),
 2 usage. Needs a built bin/stoker and bin/libnvidia-ml.so.1, and python/.venv.
@@ -71,8 +70,8 @@ class Case:
     after: str  # flags that override those
     changes: tuple[str, ...]  # the settings that differ
     neighbours: int = 0  # busy loops beside both runs
-    least: float = 0  # seconds that a run of it takes at least
-    idle: bool = False  # built so that the change is worth nothing
+    least: float = 0  # least seconds of a run
+    idle: bool = False  # the change has no effect by construction
     quick: bool = False
     program: str = LOOP
     fed: bool = False  # "after" takes its DataLoader from stoker
@@ -82,7 +81,7 @@ class Case:
         return not self.changes
 
 
-# In loop.py --load-ms and --device-ms are of a batch. `burn` is core time, `wait` sleeps 5 ms per sample.
+# In loop.py, --load-ms and --device-ms are per batch. `burn` takes core time, `wait` sleeps 5 ms per sample.
 BURN = "--load-ms 60 --launch-ms 3 --device-ms 36 --item"
 WAIT = "--load-kind sleep --load-ms 80 --launch-ms 3 --device-ms 30 --item"
 JPEG = f"--load-kind jpeg --data {IMAGES} --batch 16 --launch-ms 3 --device-ms 25 --item"
@@ -103,7 +102,7 @@ CASES = (
     Case("workers-0-1-beside-1", f"{BURN} --workers 0", "--workers 1", WORKERS, neighbours=1),
     Case("workers-1-2-beside-1", "--workers 1 --load-ms 50 --launch-ms 3 --device-ms 20 --item", "--workers 2", WORKERS, neighbours=1),
     Case("workers-0-2-beside-2", f"{BURN} --workers 0", "--workers 2", WORKERS, neighbours=2, least=20),
-    # Workers, samples that wait; and JPEGs.
+    # Workers, samples that sleep; and JPEGs.
     Case("wait-0-2", f"{WAIT} --workers 0", "--workers 2", WORKERS, quick=True),
     Case("wait-2-4", f"{WAIT} --workers 2", "--workers 4", WORKERS),
     Case("wait-0-1-beside-2", f"{WAIT} --workers 0", "--workers 1", WORKERS, neighbours=2),
@@ -115,7 +114,7 @@ CASES = (
     Case("prefetch-uneven", f"--load-kind sleep --load-ms 54 --launch-ms 3 --device-ms 25 --item --workers 2 {SLOW}", "--prefetch-factor 4", PREFETCH, least=20),
     Case("order-uneven-wait", f"--load-kind sleep --load-ms 80 --launch-ms 3 --device-ms 20 --item --workers 2 {SLOW}", "--no-in-order", ("in_order",), least=20),
     Case("order-uneven-burn-beside-1", f"--load-ms 50 --launch-ms 3 --device-ms 20 --item --workers 2 {SLOW}", "--no-in-order", ("in_order",), neighbours=1, least=20),
-    # Workers that begin anew with each epoch, of 1.5, 5 and 12 seconds.
+    # Workers that restart with each epoch, of 1.5, 5 and 12 seconds.
     Case("persistent-1.5s", "--load-kind sleep --load-ms 60 --launch-ms 3 --device-ms 22 --item --workers 2 --epoch 800", "--persistent-workers", PERSISTENT),
     Case("persistent-1.5s-beside-1", "--load-ms 30 --launch-ms 3 --device-ms 22 --item --workers 1 --epoch 720", "--persistent-workers", PERSISTENT, neighbours=1),
     Case("persistent-5s", "--load-ms 50 --launch-ms 3 --device-ms 30 --item --workers 2 --epoch 1920", "--persistent-workers", PERSISTENT, least=21),
@@ -124,13 +123,13 @@ CASES = (
     Case("pin-copies", COPIES, "--pin", ("pin_memory",), quick=True),
     Case("pin-copies-ahead", COPIES, "--pin --non-blocking", ("pin_memory", "non_blocking")),
     Case("pin-nothing", f"{BURN} --workers 1 --copy", "--pin", ("pin_memory",), idle=True),
-    # Twice the batch: everything is twice as much, but what a launch costs.
+    # Twice the batch: all costs double, except those of launches.
     Case("batch-1-worker", "--batch 32 --load-ms 60 --launch-ms 3 --device-ms 36 --item --workers 1", "--batch 64 --load-ms 120 --device-ms 72", ("batch_size",), idle=True),
     Case("batch-launches", "--batch 32 --load-ms 40 --launch-ms 15 --device-ms 20 --item", "--batch 64 --load-ms 80 --device-ms 40", ("batch_size",)),
     # Another loader, on JPEGs.
     Case("loader-0", f"{FOLDER} --workers 0", "", ("loader",), least=20, program=TRAIN, fed=True),
     Case("loader-2-beside-1", f"{FOLDER} --workers 2", "", ("loader",), least=20, program=TRAIN, fed=True, neighbours=1),
-    # Nothing.
+    # No change.
     Case("same", f"{BURN} --workers 0", "", ()),
     Case("same-beside-1", f"{BURN} --workers 2", "", (), neighbours=1),
 )
@@ -144,7 +143,7 @@ BUSY = "import os, sys\nwhile os.getppid() == int(sys.argv[1]): sum(range(100_00
 
 @contextmanager
 def neighbours(count: int) -> Iterator[None]:
-    """Busy loops, gone at the end whatever happens."""
+    """Busy loops, which are always ended."""
     crew: list[subprocess.Popen] = []
     try:
         for _ in range(count):
@@ -157,7 +156,7 @@ def neighbours(count: int) -> Iterator[None]:
 
 
 def record(bench: Bench, case: Case) -> None:
-    """Record both runs of a case, and beside them how that went."""
+    """Record both runs of a case, and a file about how they ended."""
     note: dict = {"name": case.name, "commands": commands(bench, case), "recorded": time.strftime("%Y-%m-%d %H:%M"), "problem": "", "others": []}
     note["load"] = os.getloadavg()[0]
     for side in ("before", "after"):
@@ -174,7 +173,7 @@ def record(bench: Bench, case: Case) -> None:
 
 
 def commands(bench: Bench, case: Case) -> list[list[str]]:
-    """What is observed, before and after."""
+    """Return the observed commands, before and after."""
     seconds = ["--seconds", f"{max(bench.seconds, case.least):g}"]
 
     def program(side: str, flags: str) -> list[str]:
@@ -190,7 +189,7 @@ def fed(bench: Bench) -> Path:
 
 
 def prepare(bench: Bench, case: Case) -> None:
-    """Make images where they are needed, read them all once, and write the script that feeds."""
+    """Make images if they are needed, read them once, and write the script that uses stoker's loader."""
     if IMAGES not in case.before:
         return
     maker = [str(bench.python), "examples/imagefolder/make_images.py", "--data", IMAGES]
@@ -209,10 +208,10 @@ def prepare(bench: Bench, case: Case) -> None:
 
 @dataclass(frozen=True)
 class Costs:
-    """What the plain law knows of a run; seconds per step."""
+    """The inputs of the plain law; seconds per step."""
 
     workers: int
-    fetch: float  # wall time of one batch in whoever fetches it
+    fetch: float  # wall time of fetching one batch
     core: float  # core time of the whole job
     cores: float  # that the job may use
     host: float  # the loop without the wait for input
@@ -248,13 +247,13 @@ def costs_of(lines: list[dict], diagnosis: dict) -> Costs:
 
 
 def total(lines: list[dict], signal_name: str) -> float:
-    """The last value that each process gave of a counter, added up."""
+    """Return the sum of the last values of a counter over all processes."""
     last = {line["subject"]: line["value"] for line in lines if line.get("signal") == signal_name}
     return sum(last.values())
 
 
 def workers_after(costs: Costs, changes: list[dict]) -> int:
-    """What the plain law knows of the changes: how many prepare batches."""
+    """Return the number of workers after the changes, which is all that the plain law uses."""
     to = {change["setting"]: change["to"] for change in changes}
     if "num_workers" in to:
         return int(to["num_workers"])
@@ -266,7 +265,7 @@ def workers_after(costs: Costs, changes: list[dict]) -> int:
 
 @dataclass
 class Row:
-    """What came of a pair."""
+    """The result of a pair."""
 
     name: str
     neighbours: int = 0
@@ -274,13 +273,13 @@ class Row:
     idle: bool = False
     found: list[str] = field(default_factory=list)  # changes that verify found
     unseen: list[str] = field(default_factory=list)  # changed settings that it did not find
-    strange: list[str] = field(default_factory=list)  # settings that it found though nobody changed them
+    strange: list[str] = field(default_factory=list)  # settings that it found although they did not change
     promised: dict | None = None  # speed-up: low, point, high
     achieved: dict | None = None
     difference: str = ""
     plain: float | None = None
-    truth: float | None = None  # the speed-up by the runs' own word
-    states: list[str] = field(default_factory=list)  # of the verdicts: final or provisional
+    truth: float | None = None  # the speed-up by the device's own record
+    states: list[str] = field(default_factory=list)  # states of the verdicts: final or provisional
     others: list[float] = field(default_factory=list)  # cores that other programs used, neighbours included
     recorded: str = ""
     problem: str = ""
@@ -313,12 +312,12 @@ class Row:
 
 
 def off(predicted: float | None, achieved: dict | None) -> float:
-    """|predicted / achieved - 1|; infinite where either is missing."""
+    """Return |predicted / achieved - 1|; infinite if either is missing."""
     return abs(predicted / achieved["point"] - 1) if predicted and achieved else math.inf
 
 
 def compare(row: Row, case: Case, outcome: dict) -> None:
-    """Fill in what verify says."""
+    """Fill in the results of verify."""
     if outcome["refused"]:
         row.problem = f"refused: {outcome['refused']}"
         return
@@ -331,12 +330,12 @@ def compare(row: Row, case: Case, outcome: dict) -> None:
 
 
 def along(case: Case) -> tuple[str, ...]:
-    """Settings that change along with another: stoker's loader chooses its own threads and queue."""
+    """Return settings that change together with another: stoker's loader chooses threads and queue itself."""
     return ("num_workers", "prefetch_factor", "normalize_on_device") if "loader" in case.changes else ()
 
 
 def evaluate(bench: Bench, case: Case) -> Row:
-    """Hold the recordings of a case against each other."""
+    """Compare the recordings of a case."""
     row = Row(case.name, case.neighbours, case.same, case.idle)
     try:
         note = json.loads((ROOT / bench.out / f"{case.name}.json").read_text())
@@ -361,7 +360,7 @@ def evaluate(bench: Bench, case: Case) -> Row:
 
 
 def ask(bench: Bench, verb: str, *recordings: Path) -> dict:
-    """What a verb says, refusals included: they end with an exit code of their own."""
+    """Return the output of a verb, also if it refuses, which has a separate exit code."""
     done = subprocess.run([str(bench.stoker), verb, "--json", *map(str, recordings)], cwd=ROOT, capture_output=True, text=True, timeout=60)
     if not done.stdout:
         raise RuntimeError(f"stoker {verb}: exit code {done.returncode}: {done.stderr.strip()}")
@@ -374,7 +373,7 @@ def read(recording: Path) -> list[dict]:
 
 
 def truth_of(bench: Bench, case: Case, diagnoses: list[dict], outcome: dict) -> float | None:
-    """The speed-up by the device's own record of what it did: nothing of it went through Stoker."""
+    """Return the speed-up by the emulated device's own record, which is independent of Stoker."""
     rates = []
     for side, diagnosis in zip(("before", "after"), diagnoses, strict=True):
         path = ROOT / bench.out / f"{case.name}-{side}.truth.json"
@@ -418,14 +417,14 @@ def percent(share: float | None) -> str:
 
 @dataclass
 class Summary:
-    """What all pairs say together. A/A pairs are not among them."""
+    """Summary of all pairs, without A/A pairs."""
 
     pairs: int
     inside: int
-    error: float  # medians; infinite where half of the pairs have none
+    error: float  # medians; infinite if half of the pairs have none
     width: float | None
     plain: float
-    unchanged: float  # of saying that no change is worth anything
+    unchanged: float  # error of predicting that no change has an effect
 
     def kept(self) -> bool:
         return self.pairs > 0 and self.error <= MEDIAN_ERROR and self.inside >= SHARE_INSIDE * self.pairs
@@ -456,7 +455,7 @@ def summary(rows: list[Row]) -> Summary:
 
 
 def report(rows: list[Row]) -> Iterator[str]:
-    """The tables and the figures below them."""
+    """Return the tables and the figures below them."""
     pairs, same = [row for row in rows if not row.same], [row for row in rows if row.same]
     if pairs:
         yield from table(pairs)
@@ -520,7 +519,7 @@ def main() -> int:
         for case in chosen:
             print(f"{case.name:27} {case.before}\n{'':27} then {case.after or ('with stoker.DataLoader' if case.fed else 'the same')}; neighbours: {case.neighbours}")
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that neighbours go then, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that neighbours end, too
     bench = Bench(from_root(arguments.stoker), from_root(arguments.python), from_root(arguments.out), arguments.seconds)
     (ROOT / bench.out).mkdir(parents=True, exist_ok=True, mode=0o700)
     started, rows = time.monotonic(), []

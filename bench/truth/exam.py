@@ -42,6 +42,8 @@ def advised(said):
     for fix in said["plan"]:
         found |= {change["setting"] for change in fix["changes"]}
     for finding in said.get("findings") or []:
+        if finding.get("denied"):  # named only to say why not
+            continue
         found |= {change["setting"] for change in finding.get("changes") or []}
     return found
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""How near `stoker tune` comes to an exhaustive search: scenarios of bench/labelled/loop.py, real PyTorch, an emulated device.
+"""Compare `stoker tune` with an exhaustive search: scenarios of bench/labelled/loop.py, real PyTorch, an emulated device.
 
-    python/.venv/bin/python bench/tune/tune.py --minutes 55        all scenarios that the results lack, as far as the time goes
-    python/.venv/bin/python bench/tune/tune.py --only decode-1     some of them, anew
-    python/.venv/bin/python bench/tune/tune.py --table             what the results say, as the table of bench/tune/RESULTS.md
+    python/.venv/bin/python bench/tune/tune.py --minutes 55        all scenarios without a result, as many as there is time for
+    python/.venv/bin/python bench/tune/tune.py --only decode-1     some of them again
+    python/.venv/bin/python bench/tune/tune.py --table             print the table of bench/tune/RESULTS.md
 
-Of each scenario `stoker tune` gets the script as it is. Then the loop runs with every setting of a grid, a few seconds each. At last
-what tune's plan makes of the script and the two best of the grid run the same number of steps in turn (A B C C B A), so that the
-machine is the same for all; where tune comes out short they do so once more, and all four rounds count. The grid holds torch's
-defaults and "as many workers as cores", which PyTorch's own warning asks for, as well. Batches are held against those of the script
-as it is. Of a healthy script it is enough that nothing was changed. Lightning's and Accelerate's tuners set batch sizes and
-learning rates, and no loader: they do not apply. To load PyTorch takes seconds, so each run but tune's is a fork of this program.
+For each scenario, `stoker tune` gets the unchanged script. Then the loop runs with every setting of a grid, for a few seconds each.
+Finally the script with tune's plan and with the two best settings of the grid run the same number of steps in turn (A B C C B A), so
+that changes of the machine affect all. If tune is slower, this is repeated, and all four rounds count. The grid includes torch's
+defaults and "as many workers as cores", as PyTorch's warning recommends. Batches are compared with those of the unchanged script. A
+healthy script passes if nothing was changed. Lightning's and Accelerate's tuners set batch sizes and learning rates but no loader, so
+they are not compared. Loading PyTorch takes seconds, so each run except tune's is a fork of this program.
 """
 
 import argparse
@@ -41,7 +41,7 @@ ENOUGH = 0.95  # of the search's throughput
 
 
 def scenarios() -> dict[str, dict[str, object]]:
-    """Arguments of the loop by name; "neighbours" are busy loops beside it."""
+    """Arguments of the loop by name; "neighbours" are busy loops at the same time."""
     chance, made = random.Random(18), {}
 
     def add(name: str, count: int, make) -> None:
@@ -58,23 +58,23 @@ def scenarios() -> dict[str, dict[str, object]]:
     add("copies", 2, lambda: dict(args=["--load-ms", "5", "--device-ms", ms(15, 25), "--pageable-mb", "60", "--copy", "--workers", "2", "--item"]))
     add("launches", 2, lambda: dict(args=["--load-ms", "2", "--device-ms", "5", "--launch-ms", ms(20, 30), "--launches", "50", "--workers", "1"], healthy=True))
     add("healthy", 4, lambda: dict(args=["--load-ms", ms(2, 8), "--device-ms", ms(50, 80), "--launch-ms", "2", "--workers", "2"], healthy=True))
-    names = sorted(made, key=lambda name: int(name.rpartition("-")[2]))  # one of each kind first: the time may end
+    names = sorted(made, key=lambda name: int(name.rpartition("-")[2]))  # one of each kind first, as time may run out
     return {name: made[name] for name in names}
 
 
 def set_to(arguments: list[str], workers: int, prefetch: int) -> list[str]:
-    """The loop's arguments with other settings: it is the plan written by hand. The last of two counts."""
+    """Return the loop's arguments with other settings, as if the plan were written by hand. Later ones override."""
     return [*arguments, "--workers", str(workers), *(["--prefetch-factor", str(prefetch)] if workers else [])]
 
 
 def rate(arguments: list[str], steps: int | None, seconds: float) -> dict[str, object]:
-    """Run the loop in a fork of us: so many steps, or so long."""
+    """Run the loop in a fork, for a number of steps or seconds."""
     with tempfile.NamedTemporaryFile() as truth:
         child = os.fork()
         if child == 0:
             try:
                 os.setpgid(0, 0)
-                warnings.simplefilter("ignore")  # of more workers than cores
+                warnings.simplefilter("ignore")  # the warning about more workers than cores
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 sys.argv = [str(LOOP), *arguments, *until(steps, seconds), "--truth", truth.name]
                 loop.main()
@@ -98,14 +98,14 @@ def until(steps: int | None, seconds: float) -> list[str]:
 
 
 def planned(plan: Path, arguments: list[str], steps: int, seconds: float) -> dict[str, object]:
-    """Run the loop as it is, with what a plan sets."""
+    """Run the unchanged loop with the settings of a plan."""
     truth = plan.with_suffix(".truth")
     told([STOKER, "tune", "--force", "--plan", plan, "--", sys.executable, LOOP, *arguments, *until(steps, seconds), "--truth", truth])
     return measured(truth) or planned(plan, arguments, steps, 2 * seconds)
 
 
 def measured(truth: Path) -> dict[str, object] | None:
-    """Batches a second behind the first quarter of the steps, by whole epochs where there are some; and which batches they were. None: too few."""
+    """Return batches a second after the first quarter of the steps, over whole epochs if possible, and the batches. None: too few."""
     written = json.loads(truth.read_text())
     came = [got for _, got in written["steps"]]
     if len(came) < 12:
@@ -121,7 +121,7 @@ def environment() -> dict[str, str]:
 
 
 def told(words: list[object], folder: Path | None = None) -> str:
-    """What a command prints. Where we are ended it is, by SIGTERM: tune then ends what it started."""
+    """Return the output of a command. If this program is ended, the command gets SIGTERM, and tune ends its own processes."""
     with subprocess.Popen(words, env=environment(), cwd=folder, stdout=subprocess.PIPE, text=True) as command:
         try:
             printed, _ = command.communicate()
@@ -165,12 +165,12 @@ def compare(scenario: dict[str, object], options: argparse.Namespace, folder: Pa
 
 
 def searched(arguments: list[str], plan: Path, options: argparse.Namespace) -> dict[str, object]:
-    """What tune's plan is worth beside the two best settings of the grid."""
+    """Compare tune's plan with the two best settings of the grid."""
     settings = [(workers, prefetch) for workers, prefetch in itertools.product(WORKERS, PREFETCH) if workers or prefetch == 2]
     grid = {setting: rate(set_to(arguments, *setting), None, options.seconds)["rate"] for setting in settings}
     best = sorted(grid, key=grid.get)[-2:]
     steps = max(40, round(1.5 * options.seconds * grid[best[-1]]))
-    most = 8 * options.seconds  # where tune found little
+    most = 8 * options.seconds  # if tune found little
     asis = rate(arguments, steps, options.seconds)
     ways = {setting: lambda setting=setting: rate(set_to(arguments, *setting), steps, most) for setting in best}
     ways["tune"] = lambda: planned(plan, arguments, steps, most) if plan.exists() else rate(arguments, steps, most)
@@ -188,13 +188,13 @@ def searched(arguments: list[str], plan: Path, options: argparse.Namespace) -> d
 
 
 def in_turn(ways: dict[object, object], runs: dict[object, list]) -> None:
-    """One round and its mirror: what drifts evenly cancels."""
+    """Run one round and its mirror image, so that a steady drift cancels."""
     for way in [*ways, *reversed(ways)]:
         runs[way].append(ways[way]())
 
 
 def shares(runs: dict[object, list]) -> tuple[float, object]:
-    """What tune reaches of the better of the grid's two, and which that is: the geometric mean over rounds."""
+    """Return tune's rate over that of the better grid setting, as the geometric mean over rounds, and that setting."""
     against = {
         way: statistics.geometric_mean([one["rate"] / other["rate"] for one, other in zip(runs["tune"], theirs)]) for way, theirs in runs.items() if way != "tune"
     }
@@ -203,7 +203,7 @@ def shares(runs: dict[object, list]) -> tuple[float, object]:
 
 
 def wrong(result: dict[str, object]) -> str:
-    """What tune did wrong, "" where nothing."""
+    """Return what tune did wrong; "" if nothing."""
     if "failed" in result:
         return result["failed"]
     if result["healthy"]:
@@ -215,7 +215,7 @@ def wrong(result: dict[str, object]) -> str:
 
 
 def table(results: dict[str, dict[str, object]]) -> None:
-    """The rates are shares of the search's."""
+    """Return the table. Rates are shares of those of the search."""
     ways = ("as it is", "torch's defaults", "workers = cores", "tune")
     print("| scenario | " + " | ".join(ways) + " | best of the grid | tune kept | starts | |\n|" + "---|" * 9)
     for name, one in results.items():
@@ -239,7 +239,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3, help="of each run of the grid; those of the comparison take half as long again")
     parser.add_argument("--starts", type=int, default=5)
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that neighbours end with us
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that neighbours end, too
     signal.signal(signal.SIGALRM, too_long)
     every = scenarios()
     results = json.loads(options.results.read_text()) if options.results.exists() else {}

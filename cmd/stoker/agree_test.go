@@ -23,11 +23,11 @@ import (
 	"github.com/stoker-dev/stoker/trace"
 )
 
-// answers are the answers of every verb about one case, blanks and markup made even.
+// answers are the answers of every verb about one case, with uniform white space and no markup.
 type answers struct {
 	judged.Recording
 
-	texts map[string]string // by verb: people's
+	texts map[string]string // by verb: the text for people
 	emits map[string]string // by dialect
 	json  struct {
 		Verdict  struct{ Class string }
@@ -45,18 +45,18 @@ type answers struct {
 	}
 }
 
-// explained are words that a page explains at their first use.
+// explained are terms that a page explains at their first use.
 var explained = strings.NewReplacer(" (many launches recorded as one)", "", " (the thread of the program that gives the GPU its work)", "",
 	" (the GPU reads such memory by itself)", "")
 
-// blanks are what a page breaks its lines by.
+// blanks matches the white space at which a page breaks its lines.
 var blanks = regexp.MustCompile(`\s+`)
 
 func even(text string) string {
 	return explained.Replace(blanks.ReplaceAllString(html.UnescapeString(text), " "))
 }
 
-// askVerbs asks every verb about a case.
+// askVerbs runs every verb on a case.
 func askVerbs(t *testing.T, folder string) answers {
 	t.Helper()
 	a := answers{texts: map[string]string{}, emits: map[string]string{}}
@@ -117,12 +117,12 @@ func askVerbs(t *testing.T, folder string) answers {
 }
 
 func globbed(folder, pattern string) []string {
-	files, _ := filepath.Glob(filepath.Join(folder, pattern)) // the pattern is one
+	files, _ := filepath.Glob(filepath.Join(folder, pattern)) // the pattern is valid
 	return files
 }
 
-// Every verb says the same of a case: what to do first, what each change is worth and what
-// limits the run after it, what a setting is now, and what is not worth it.
+// Every verb gives the same answers on a case: the first advice, the gain of each change and the
+// limit after it, the present value of a setting, and the changes that are not worth it.
 func TestFacesAgree(t *testing.T) {
 	folders, err := filepath.Glob("../../testdata/cases/*")
 	if err != nil || len(folders) < 50 {
@@ -144,7 +144,7 @@ func TestFacesAgree(t *testing.T) {
 	}
 }
 
-// leadsAlike holds each face to the same first advice.
+// leadsAlike checks that every output begins with the same advice.
 func (a answers) leadsAlike(t *testing.T) {
 	lead := report.LeadOf(a.Run, a.Verdict, a.Plan, "")
 	next := even(lead.Next)
@@ -168,7 +168,7 @@ func (a answers) leadsAlike(t *testing.T) {
 	}
 }
 
-// plansAlike holds each face to the same fixes, worth and limit, in one order.
+// plansAlike checks that every output has the same fixes, gains and limits in the same order.
 func (a answers) plansAlike(t *testing.T) {
 	if len(a.json.Plan) != len(a.Plan.Fixes) {
 		t.Fatalf("JSON has %d fixes, the plan %d", len(a.json.Plan), len(a.Plan.Fixes))
@@ -193,8 +193,8 @@ func (a answers) plansAlike(t *testing.T) {
 	}
 }
 
-// settingsAlike: what the recording knows of a setting is what a change starts from, and no
-// change asks for what is set.
+// settingsAlike checks that a change starts from the recorded value of a setting, and that no
+// change proposes the present value.
 func (a answers) settingsAlike(t *testing.T) {
 	check := func(who string, changes []stoker.Change) {
 		for _, c := range changes {
@@ -208,7 +208,7 @@ func (a answers) settingsAlike(t *testing.T) {
 		}
 	}
 	for _, fix := range a.Plan.Fixes {
-		if !fix.Beside { // another loader's settings
+		if !fix.Beside { // the settings of another loader
 			check(fix.Name, fix.Changes)
 		}
 	}
@@ -226,7 +226,7 @@ func (a answers) settingsAlike(t *testing.T) {
 	}
 }
 
-// findingsAlike: what the plan finds not worth it no finding advises.
+// findingsAlike checks that no finding advises a change that the plan rejects.
 func (a answers) findingsAlike(t *testing.T) {
 	for _, f := range a.Verdict.Findings {
 		set, denied := report.AdviceOn(f, a.Plan)
@@ -241,14 +241,14 @@ func (a answers) findingsAlike(t *testing.T) {
 	}
 }
 
-// spelling is how the advice of findings writes settings.
+// spelling has the settings as the advice of findings writes them.
 var spelling = map[string]string{
 	"pin_memory": "pin_memory=True", "compile": "torch.compile(", "precision": "torch.autocast", "batch_size": "larger batch_size",
 	"num_workers": "num_workers=", "sync_every": "no .item()", "accumulation": "accumulation",
 }
 
-// limitsWereSeen: storage limits nothing that was not seen to wait for it, and where the device
-// computes nearly all of a step it is what is named.
+// limitsWereSeen checks that storage is named as a limit only if a wait for it was observed, and
+// that the device is named if it computes for nearly the whole step.
 func (a answers) limitsWereSeen(t *testing.T) {
 	for _, fix := range a.Plan.Fixes {
 		s, bound := a.Verdict.Costs.Split, fix.Forecast.Bound
@@ -262,7 +262,7 @@ func (a answers) limitsWereSeen(t *testing.T) {
 	}
 }
 
-// coresAlike: nobody gives a job cores that it may use already, and each face has the words of the plan.
+// coresAlike checks that no output gives a job cores that it may already use, and that all use the plan's words.
 func (a answers) coresAlike(t *testing.T) {
 	allowed := a.Run.Facts.Machine.Cores()
 	for _, fix := range a.Plan.Fixes {

@@ -9,8 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
-// What an error says of a value is its hint as a line that can be pasted, and with it the error
-// is gone.
+// The hint of an error about a value can be pasted, and the command then runs without that error.
 func TestHintsCanBePasted(t *testing.T) {
 	const net = "predict --gpu h100-sxm --model resnet50 --batch 8 "
 	for line, hint := range map[string]string{
@@ -61,7 +60,7 @@ func TestHintsCanBePasted(t *testing.T) {
 			t.Errorf("stoker %s: code %d, hint %q, want %q: %s", line, code, got, hint, errs)
 			continue
 		}
-		if strings.Contains(hint, "--help") || args[0] == "agent" || args[0] == "observe" { // these would begin
+		if strings.Contains(hint, "--help") || args[0] == "agent" || args[0] == "observe" { // these would run
 			continue
 		}
 		flag, value, _ := strings.Cut(hint, " ")
@@ -79,8 +78,8 @@ func TestHintsCanBePasted(t *testing.T) {
 	}
 }
 
-// The name of a GPU alone is its usual kind, and a line says which others there are.
-func TestGPUWithoutItsKind(t *testing.T) {
+// The name of a GPU without its variant means the usual one, and a line lists the others.
+func TestGPUWithoutItsVariant(t *testing.T) {
 	code, out, errs := call(t, strings.Fields("predict --gpu a100 --model resnet50 --batch 256 --json")...)
 	if code != cli.ExitFine || !strings.Contains(errs, "--gpu a100: assumed to be a100-80gb-sxm. Its kinds are a100-40gb-pcie, ") ||
 		!strings.Contains(out, `"a100-80gb-sxm"`) || !strings.Contains(out, "assumed, --gpu names another") {

@@ -10,9 +10,9 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
-// --check alone fails a run whose device is not kept at work, whatever the class is
-// called, and one of which nothing is known.
-func TestCheckAlone(t *testing.T) {
+// --check without a value fails a run whose device is not kept busy, whichever its class, and a run
+// of which nothing is known.
+func TestCheckWithoutValue(t *testing.T) {
 	for _, c := range []struct {
 		verb, file string
 		code       int
@@ -20,7 +20,7 @@ func TestCheckAlone(t *testing.T) {
 	}{
 		{"diagnose", "labelled-healthy/run.jsonl.gz", cli.ExitFine, ""},
 		{"diagnose", "labelled-gpu-bound-spinning/run.jsonl.gz", cli.ExitFine, ""},
-		{"diagnose", "feed-own-keeps-up/run.jsonl.gz", cli.ExitFine, ""}, // the loader's own side: it keeps up
+		{"diagnose", "feed-own-keeps-up/run.jsonl.gz", cli.ExitFine, ""}, // recorded by the loader, which is fast enough
 		{"diagnose", "labelled-main-thread-cpu/run.jsonl.gz", cli.ExitStarved, "cpu-bound/main-thread-loader"},
 		{"diagnose", "labelled-cpu-model/run.jsonl.gz", cli.ExitStarved, "compute-on-cpu"},
 		{"diagnose", "labelled-pageable-copies/run.jsonl.gz", cli.ExitStarved, "transfer-bound"},
@@ -38,8 +38,8 @@ func TestCheckAlone(t *testing.T) {
 	}
 }
 
-// A bound is written as in the issue, with = or without, several times or with
-// commas, wherever flags may stand.
+// A bound is accepted with or without =, in several flags or separated by commas, and at every
+// position where flags are allowed.
 func TestCheckBounds(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -61,7 +61,7 @@ func TestCheckBounds(t *testing.T) {
 		{[]string{"verify", "--check", "idle<20%", clitest.LiveRun, clitest.LiveRun}, cli.ExitStarved, "idle"},
 		{[]string{"verify", "--check", clitest.LiveRun, clitest.LiveRun}, cli.ExitFine, ""},
 		{[]string{"verify", "--check=promise,stall<90%", clitest.LiveRun, clitest.LiveRun}, cli.ExitFine, ""},
-		// What is not known passes no bound.
+		// An unknown figure fails every bound.
 		{[]string{"diagnose", "--check", "stall<99%", clitest.CaseFile("labelled-cpu-model/run.jsonl.gz")}, cli.ExitStarved, "stall is unknown"},
 		{[]string{"diagnose", "--check", "idle<99%", clitest.CaseFile("labelled-cpu-model/run.jsonl.gz")}, cli.ExitStarved, "idle is unknown"},
 		{[]string{"diagnose", "--check", "step<99h", clitest.CaseFile("labelled-not-training/run.jsonl.gz")}, cli.ExitStarved, "step is unknown"},
@@ -73,9 +73,9 @@ func TestCheckBounds(t *testing.T) {
 	}
 }
 
-// An expression that cannot be read is an error of usage that says where and what
-// was expected, and observe says so before CMD runs.
-func TestCheckThatCannotBeRead(t *testing.T) {
+// An invalid expression is a usage error that names the position and what was expected. observe
+// reports it before CMD runs.
+func TestInvalidCheck(t *testing.T) {
 	for text, want := range map[string]string{
 		"stal<10%":      `character 1: expected stall, idle`,
 		"stall<":        `character 7: nothing is given, expected a share`,
@@ -107,7 +107,7 @@ func TestCheckThatCannotBeRead(t *testing.T) {
 			t.Errorf("verify --check %s: code %d\n%s", text, code, errs)
 		}
 	}
-	for text, want := range map[string]string{"step<=+5%": "character 7: ", "faster>=2x": "character 1: expected stall, idle or step"} { // of one run
+	for text, want := range map[string]string{"step<=+5%": "character 7: ", "faster>=2x": "character 1: expected stall, idle or step"} { // verbs about one run
 		if code, _, errs := call(t, "diagnose", "--check", text, clitest.LiveRun); code != cli.ExitUsage || !strings.Contains(errs, want) {
 			t.Errorf("diagnose --check %s: code %d\n%s", text, code, errs)
 		}
@@ -132,9 +132,9 @@ func TestObserveChecksItsBoundsBeforeCMD(t *testing.T) {
 		cmd   string
 		code  int
 	}{
-		{[]string{"--check", "stall<10%"}, "true", cli.ExitStarved}, // nothing is known of it
+		{[]string{"--check", "stall<10%"}, "true", cli.ExitStarved}, // its stall is unknown
 		{[]string{"--check"}, "true", cli.ExitStarved},
-		{[]string{"--check", "stall<10%"}, "exit 7", 7}, // CMD's own code is its own
+		{[]string{"--check", "stall<10%"}, "exit 7", 7}, // CMD's exit code is kept
 		{nil, "true", cli.ExitFine},
 	} {
 		args := append([]string{"observe", "-q", "--no-hook", "-o", filepath.Join(t.TempDir(), "run.jsonl.gz")}, c.check...)

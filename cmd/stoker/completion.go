@@ -13,7 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// values are what flags take one of, by the flag's name, for a shell to complete.
+// values returns the possible values of flags, by the flag's name, for completion in a shell.
 func values() map[string][]string {
 	firsts := func(rows [][]string) (all []string) {
 		for _, row := range rows[1:] { // below the heading
@@ -33,14 +33,14 @@ func values() map[string][]string {
 	}
 }
 
-// complete has a shell complete values of flags, and recordings where a verb takes them.
+// complete sets up completion in shells: of the values of flags, and of recordings for verbs that take them.
 func complete(root *cobra.Command) {
 	known := values()
 	for _, verb := range append(root.Commands(), root) {
-		flags := verb.LocalFlags() // gathered anew by each call
+		flags := verb.LocalFlags() // collected again by each call
 		for flag, all := range known {
 			if flags.Lookup(flag) != nil {
-				// fails for a flag that has one
+				// it fails if the flag has a completion already
 				_ = verb.RegisterFlagCompletionFunc(flag,
 					cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))
 			}
@@ -48,7 +48,7 @@ func complete(root *cobra.Command) {
 		if slices.Contains([]string{"advise", "diagnose", "export", "report", "verify", "watch"}, verb.Name()) {
 			verb.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 				files, _ := filepath.Glob(filepath.Join(judged.Folder, "*.jsonl.gz"))
-				return files, cobra.ShellCompDirectiveDefault // other files, where these do not fit
+				return files, cobra.ShellCompDirectiveDefault // other files if none of these match
 			}
 		}
 	}

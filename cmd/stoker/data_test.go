@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
-// withLoader is the recording by hand with other facts of its loader.
+// withLoader returns the hand-written recording with other facts about its loader.
 func withLoader(t *testing.T, facts, workers string) string {
 	t.Helper()
 	text, err := os.ReadFile(clitest.LiveRun)
@@ -29,7 +29,7 @@ func withLoader(t *testing.T, facts, workers string) string {
 	return file
 }
 
-// facesOfAdvice are all commands that may advise a number of workers.
+// facesOfAdvice are all commands that can advise a number of workers.
 func facesOfAdvice(t *testing.T, file string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -60,8 +60,8 @@ func facesOfAdvice(t *testing.T, file string) map[string]string {
 	return all
 }
 
-// No verb advises workers that would each read all of the data set; each that advises gives the
-// lines that split it.
+// No verb advises more workers if each of them would read the whole data set. A verb that does
+// prints the lines that split the data set.
 func TestNoVerbAdvisesToRepeatSamples(t *testing.T) {
 	for face, text := range facesOfAdvice(t, withLoader(t, `"iterable":true,"split":"none"`, "0")) {
 		if face != "report" && face != "diagnose" && face != "watch --once" && face != "advise -o" && !strings.Contains(text, "get_worker_info") {
@@ -80,7 +80,7 @@ func TestNoVerbAdvisesToRepeatSamples(t *testing.T) {
 	}
 }
 
-// Where it is not known how the data set is split, no number of workers is advised at all.
+// If it is unknown how the data set is split, no number of workers is advised.
 func TestUnknownDataSetsGetNoWorkers(t *testing.T) {
 	for _, facts := range []string{`"iterable":true`, `"split":"own-state"`, `"iterable":true,"split":"per-worker"`} {
 		for face, text := range facesOfAdvice(t, withLoader(t, facts, "0")) {
@@ -96,7 +96,7 @@ func TestUnknownDataSetsGetNoWorkers(t *testing.T) {
 	}
 }
 
-// Workers that give each sample once each are said before all else.
+// If each worker yields every sample, that is reported first.
 func TestRepeatedSamplesAreSaid(t *testing.T) {
 	file := withLoader(t, `"iterable":true,"split":"none"`, "4")
 	_, out, _ := call(t, "diagnose", file)

@@ -18,7 +18,7 @@ import (
 	"github.com/stoker-dev/stoker/report/text"
 )
 
-// facesOf are all texts about a judged run, at a width.
+// facesOf returns all texts about a judged run at a width.
 func facesOf(t *testing.T, j judged.Recording, width int) map[string]string {
 	t.Helper()
 	style := text.Style{Width: width, All: true}
@@ -33,8 +33,8 @@ func facesOf(t *testing.T, j judged.Recording, width int) map[string]string {
 	return map[string]string{"diagnose": shown.String(), "diagnose --explain": explain.String(), "advise": plan.String()}
 }
 
-// Every face of every case fits into 80 columns, and no word is broken for it: a wide page
-// has the same ones.
+// Every output about every case fits into 80 columns without breaking a word: a wide page has the
+// same words.
 func TestFacesAreEightyColumnsWide(t *testing.T) {
 	for _, file := range clitest.CaseFiles(t, "run.jsonl*") {
 		j, err := judged.Open(&cli.App{}, []string{file})
@@ -84,15 +84,14 @@ func TestFacesAreEightyColumnsWide(t *testing.T) {
 	}
 }
 
-// badNumber is what no page may hold: more digits than anybody knows, and what a
-// program calls an unknown.
+// badNumber matches what no page may contain: numbers with too many digits, and NaN or Inf.
 var badNumber = regexp.MustCompile(`\b0\.0000+\d*|\d\.\d{5,}|\bNaN\b|\bInf\b|\d[eE][-+]\d\d`)
 
-// oneOfMany is a plural of one.
+// oneOfMany matches the number 1 with a plural.
 var oneOfMany = regexp.MustCompile(`(?:^|[\s(])1 (?:warm-up )?(?:steps|workers|batches|processes|processors|epochs|threads|ranks|events|copies|files|launches|collectives|signals|looks)\b`)
 
-// fits reports lines of more than 80 columns, unless they hold nothing but one word, a
-// path for instance, which no break would help.
+// fits reports lines of more than 80 columns, except those of a single word, such as a path, which
+// cannot be broken.
 func fits(t *testing.T, name, text string) {
 	t.Helper()
 	for _, line := range strings.Split(text, "\n") {
@@ -109,7 +108,7 @@ func fits(t *testing.T, name, text string) {
 	}
 }
 
-// What a GPU's memory holds and what it draws stands beside its name.
+// The used memory and the power of a GPU are printed next to its name.
 func TestMemoryAndPowerOfAGPU(t *testing.T) {
 	for file, want := range map[string]string{"../../testdata/cases/feed-before/run.jsonl.gz": ", power 152 W", clitest.LiveRun: ", memory 80 GB of 85.9 GB"} {
 		if code, out, errs := call(t, "diagnose", file); code != cli.ExitFine || !strings.Contains(out, want) {
@@ -118,8 +117,8 @@ func TestMemoryAndPowerOfAGPU(t *testing.T) {
 	}
 }
 
-// A line beside a running program is broken where its terminal ends, and there alone.
-func TestLinesOnStderrAreBroken(t *testing.T) {
+// Lines on stderr of a running program are broken at the width of the terminal, and only there.
+func TestLinesOnStderrAreWrapped(t *testing.T) {
 	for _, width := range []int{0, 80} {
 		t.Setenv("COLUMNS", strconv.Itoa(width))
 		var errs bytes.Buffer
@@ -133,7 +132,7 @@ func TestLinesOnStderrAreBroken(t *testing.T) {
 	}
 }
 
-// The first screen of a trace shows the first change with its risk, however much else there is.
+// The first screen of a trace shows the first change with its risk, even if there is much else.
 func TestFirstScreenShowsTheChange(t *testing.T) {
 	for _, name := range []string{"made-pascal-launches", "made-kernels-lead", "made-recorded-frames", "trace-launches"} {
 		file := "../../testdata/cases/" + name + "/trace.json.gz"

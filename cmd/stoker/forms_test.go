@@ -13,9 +13,9 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
-// No output is written through a link that another user planted: it is refused, or the
-// link is replaced.
-func TestPlantedLinks(t *testing.T) {
+// No output is written through a link that another user has made: the command fails, or it
+// replaces the link.
+func TestNoOutputThroughLinks(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to make another user's link")
 	}

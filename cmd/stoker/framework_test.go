@@ -14,16 +14,16 @@ import (
 	"github.com/stoker-dev/stoker/report/page"
 )
 
-// torchWords are words of PyTorch alone; loaderWords those of its DataLoader and of what takes its
-// batches, which a program that computes with something else may have all the same.
+// torchWords are words that only fit PyTorch. loaderWords are about its DataLoader, which programs
+// of other frameworks may use, too.
 var (
 	torchWords = regexp.MustCompile(`torch\.version|torch\.compile|torch\.autocast|torch\.set_float32|torch\.cuda|PyTorch['’]s profiler|build of PyTorch|model\.to\(|observe --trace`)
 
 	loaderWords = regexp.MustCompile(`pin_memory=True|non_blocking|num_workers=|DataLoader\(|\.to\(device`)
 )
 
-// What is said of a program has the words of what it computes with.
-func TestWordsFitTheFramework(t *testing.T) {
+// Advice about a program uses the words of the program's framework.
+func TestAdviceUsesWordsOfTheFramework(t *testing.T) {
 	for _, file := range clitest.CaseFiles(t, "run.jsonl*") {
 		for _, framework := range []string{"JAX", "TensorFlow"} {
 			run, err := recording.Open(file)
@@ -31,7 +31,7 @@ func TestWordsFitTheFramework(t *testing.T) {
 				t.Fatal(err)
 			}
 			if run.Timeline != nil {
-				continue // a file of PyTorch's profiler
+				continue // a file by PyTorch's profiler
 			}
 			run.Facts.Software.Torch, run.Facts.Software.Framework = "", framework
 			if run.Facts.Model != nil {
@@ -59,8 +59,8 @@ func TestWordsFitTheFramework(t *testing.T) {
 	}
 }
 
-// PyTorch's DataLoader keeps its settings where JAX computes on its batches, and those of
-// PyTorch's device go.
+// If JAX computes on the batches of PyTorch's DataLoader, settings of the DataLoader are advised,
+// and settings of PyTorch's device are not.
 func TestLoaderOfAnotherFramework(t *testing.T) {
 	run, err := recording.Open("../../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
 	if err != nil {
@@ -78,8 +78,8 @@ func TestLoaderOfAnotherFramework(t *testing.T) {
 	}
 }
 
-// A machine without a GPU is told where to look in the words of the framework, and without them
-// where none is known.
+// On a machine without a GPU the hint about finding one uses the framework's words, if the
+// framework is known.
 func TestFindTheGPU(t *testing.T) {
 	for framework, want := range map[string]string{"JAX": "jax.devices()", "TensorFlow": "list_physical_devices", "": "torch.version.cuda", "none": ""} {
 		run, err := recording.Open("../../testdata/cases/labelled-cpu-model/run.jsonl.gz")

@@ -13,10 +13,10 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 )
 
-// badHelp is what no help says: a semicolon, and conditions that stand where a reader expects the point.
+// badHelp matches what no help may contain: a semicolon, and clauses that put the condition first.
 var badHelp = regexp.MustCompile(`; |\bof which\b|[,;] where\b|(?m:^|\. )Where\b`)
 
-// tooManyFlags is how many flags stand in one group at most.
+// tooManyFlags is the largest number of flags in a group.
 const tooManyFlags = 8
 
 // Every verb's help is short, fits its screen, and shows each flag once, in a group.

@@ -19,10 +19,10 @@ var assembled = flag.String("assembled", "", "the program of which TestAssembly.
 
 const ours = "github.com/stoker-dev/stoker/"
 
-// TestAssemblyKeepsToItsGates reads the machine code of our assembly: no routine has an
-// instruction beyond what its group in feed/kernels asks of the processor, no group asks
-// for more than its routines have, and no routine is missing here or there.
-func TestAssemblyKeepsToItsGates(t *testing.T) {
+// TestAssemblyUsesOnlyCheckedInstructions reads the machine code of our assembly. Each routine only uses the
+// instruction sets that its group in feed/kernels requires of the processor, no group requires more
+// than its routines use, and the groups and the binary have the same routines.
+func TestAssemblyUsesOnlyCheckedInstructions(t *testing.T) {
 	functions, arch := readAssembly(t)
 	used := map[*kernels.Group][]machinecode.InstructionSet{}
 	found := map[string]bool{}
@@ -65,8 +65,8 @@ func TestAssemblyKeepsToItsGates(t *testing.T) {
 	}
 }
 
-// othersNeed is what the assembly of other modules needs of a processor with amd64, and how
-// it was found to ask for that. Go's own asks internal/cpu.
+// othersNeed has the instruction sets that the assembly of other modules uses on amd64, and how that
+// code checks for them. Go's own assembly asks internal/cpu.
 var othersNeed = map[string]struct {
 	sets []machinecode.InstructionSet
 	asks string
@@ -80,10 +80,10 @@ var othersNeed = map[string]struct {
 	"golang.org/x/sys/unix":                              {nil, "nothing beyond any processor"},
 }
 
-// TestAssemblyOfOthersIsKnown holds what other modules' assembly needs against what was
-// looked at: with a module's new version come new instructions, and somebody has to see how
-// it asks for them.
-func TestAssemblyOfOthersIsKnown(t *testing.T) {
+// TestAssemblyOfOtherModulesIsKnown fails if the assembly of another module uses a set that is not in
+// othersNeed. A new version of a module may bring new instructions, and then somebody has to read
+// how it checks for them.
+func TestAssemblyOfOtherModulesIsKnown(t *testing.T) {
 	functions, arch := readAssembly(t)
 	if arch != "amd64" {
 		t.Skip("what other modules' assembly needs was looked at for amd64 alone, not for " + arch)
@@ -92,7 +92,7 @@ func TestAssemblyOfOthersIsKnown(t *testing.T) {
 	for _, f := range functions {
 		host, _, below := strings.Cut(f.Name, "/")
 		if !f.Assembly || !below || !strings.Contains(host, ".") || strings.HasPrefix(f.Name, ours) {
-			continue // of Go's packages, or ours
+			continue // a package of Go or of this module
 		}
 		folder, name := path.Split(f.Name)
 		name, _, _ = strings.Cut(name, ".")
@@ -111,8 +111,8 @@ func TestAssemblyOfOthersIsKnown(t *testing.T) {
 	}
 }
 
-// fused are the functions that fuse a multiplication with an addition on purpose: they call
-// feed/wheel, as the compiler of Pillow's wheel for arm64 fused the same sum.
+// fused are the functions that fuse a multiplication with an addition on purpose, with feed/wheel,
+// because the compiler of Pillow's wheel for arm64 fused the same sum.
 var fused = []string{
 	"picture.(*mapping).sourceOf", "picture.(*mapping).walkExactly.func1", "picture.nearestPixel",
 	"picture.(*mapping).findSpots", "picture.mixTwo", "picture.mixFour", "picture.cubic",
@@ -120,9 +120,9 @@ var fused = []string{
 	"transform.(*ShadeResizer).setWeights", "transform.(*ShadeResizer).sumAcross", "transform.(*ShadeResizer).sumDown",
 }
 
-// TestNothingFuses reads the machine code of what makes pixels and chooses samples. On arm64
-// the compiler fuses a multiplication with an addition in places of its own choosing, and
-// the number is then another one than Pillow's. make cpus has the program for it.
+// TestNothingFuses reads the machine code of packages that compute pixels and choose samples. On
+// arm64 the compiler may fuse a multiplication with an addition, and the result then differs from
+// Pillow's. make cpus builds the program for arm64.
 func TestNothingFuses(t *testing.T) {
 	functions, arch := readAssembly(t)
 	if arch != "arm64" {
@@ -171,13 +171,13 @@ func groupOf(arch, name string) *kernels.Group {
 	return nil
 }
 
-// allows reports whether a processor with what a group needs has a set.
+// allows reports whether a processor on which a group runs has an instruction set.
 func allows(group *kernels.Group, set machinecode.InstructionSet) bool {
 	return slices.Contains(group.Needs, kernels.Feature(set)) ||
 		set == machinecode.AVX && slices.Contains(group.Needs, kernels.AVX2)
 }
 
-// TestDoctorNamesKernels: the table of the kernels is what `stoker doctor` shows.
+// TestDoctorNamesKernels checks that `stoker doctor` prints the table of kernels.
 func TestDoctorNamesKernels(t *testing.T) {
 	group := func(name string, lacks ...string) report.KernelGroup {
 		return report.KernelGroup{Name: name, Lacks: lacks, Runs: len(lacks) == 0}

@@ -11,20 +11,20 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// mostPrinted is how many lines a page has without --all.
+// mostPrinted is the largest number of lines of a page without --all.
 const mostPrinted = 40
 
-// lead is how every page of a verdict begins.
+// lead matches the beginning of every page about a verdict.
 var lead = regexp.MustCompile(`^  verdict  \S[^\n]*\n(?:           [^\n]+\n)*  why      \S[^\n]*\n(?:           [^\n]+\n)*  next     \S`)
 
-// notPlain is what no page may say: a semicolon of prose, or a clause that begins with "where".
+// notPlain matches what no page may contain: a semicolon in prose, or a clause that begins with "where".
 var notPlain = regexp.MustCompile(`;(?:\s|$)|(?i)\b(?:where|of which)\b`)
 
-// python is code on a page, in which a semicolon is right.
+// python matches code on a page, in which a semicolon is allowed.
 var python = regexp.MustCompile(`\);\s+[\w.]+\(`)
 
-// pages are the commands whose pages a test looks at: every case as diagnose or trace shows it,
-// and pairs of them as verify does.
+// pages returns the commands whose pages are checked: diagnose or trace of every case, and verify
+// of pairs of cases.
 func pages(t *testing.T) (all [][]string) {
 	t.Helper()
 	live, traces := clitest.CaseFiles(t, "run.jsonl*"), clitest.CaseFiles(t, "trace.json*")
@@ -41,14 +41,14 @@ func pages(t *testing.T) (all [][]string) {
 	return all
 }
 
-// Every page begins with verdict, why and next, has at most 40 lines and speaks plainly. What it
-// leaves out is behind the command in its last line.
+// Every page begins with verdict, why and next, has at most 40 lines and is in plain words. The
+// command in its last line prints the rest.
 func TestPagesBeginWithTheVerdict(t *testing.T) {
 	t.Setenv("COLUMNS", "100")
 	for _, args := range pages(t) {
 		name := strings.Join(args, " ")
 		code, out, errs := call(t, args...)
-		if code == cli.ExitUsage && args[0] == "verify" { // neighbours in the list, of different kinds
+		if code == cli.ExitUsage && args[0] == "verify" { // a pair of different kinds
 			continue
 		}
 		if code != cli.ExitFine && code != cli.ExitError || !lead.MatchString(out) {
@@ -72,8 +72,8 @@ func TestPagesBeginWithTheVerdict(t *testing.T) {
 	}
 }
 
-// speaksPlainly reports what is not plain on a page about files. What recordings say of
-// themselves was written by the version that made them, and is left out.
+// speaksPlainly reports text of a page that is not plain. It skips sentences from the recording,
+// which another version may have written.
 func speaksPlainly(t *testing.T, name, text string, files []string) {
 	t.Helper()
 	text = strings.Join(strings.Fields(text), " ")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLicenses holds the texts against the modules of this very binary.
+// TestLicenses compares the texts with the modules of this binary.
 func TestLicenses(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || len(info.Deps) == 0 {

@@ -1,8 +1,8 @@
 // Command stoker keeps GPUs fed: it observes a training run, says what starves
 // the GPU and what each fix is worth, and verifies that a fix helped.
 //
-// This package names the verbs. Each has a folder: its flags, its help, and the question that they
-// ask. What verbs share lies in internal.
+// This package lists the verbs. Each verb has a folder with its flags and its help. Code that
+// several verbs share is in internal.
 package main
 
 import (
@@ -34,8 +34,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/launch"
 )
 
-// linked is set by the linker: -X main.linked=0.1.0. There is one version, that of
-// python/stoker/__init__.py, and make gives it to everything that it builds.
+// linked is set by the linker: -X main.linked=0.1.0. The only version number is in
+// python/stoker/__init__.py, and make passes it to everything it builds.
 var linked string
 
 func main() {
@@ -44,7 +44,7 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the whole command with everything it touches as arguments.
+// run is the whole command; everything it reads or writes is an argument.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return cli.Run(ctx, args, stdin, stdout, stderr, rootCommand)
 }
@@ -64,7 +64,7 @@ that gains, and afterwards whether it helped.`
 	root.AddCommand(observe.Command(a), trace.Command(a), diagnose.Command(a), predict.Command(a), advise.Command(a),
 		verify.Command(a), runs.Command(a), watch.Command(a), report.Command(a), agent.Command(a), export.Command(a),
 		feed.Command(a), pack.Command(a), tune.Command(a), doctor.Command(a), install.Command(a), licenses.Command(a))
-	cli.SetGroups(root, // what stands in none of them comes under "More"
+	cli.SetGroups(root, // verbs in no group are listed under "More"
 		cli.Section{Title: "See what starves the GPU", Names: "observe watch diagnose trace"},
 		cli.Section{Title: "Decide and prove", Names: "advise predict verify"},
 		cli.Section{Title: "Fix it", Names: "feed pack tune"},
@@ -75,7 +75,7 @@ that gains, and afterwards whether it helped.`
 	return root
 }
 
-// introduction is what stoker alone prints: one screen of 80 x 24.
+// introduction is printed by stoker without arguments: one screen of 80 x 24.
 const introduction = `stoker keeps GPUs fed: it says what starves the GPU of a training run, what to
 change, what that gains, and afterwards whether it helped.
 

@@ -96,7 +96,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-func TestNoRecordingHere(t *testing.T) {
+func TestNoRecordingInFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if code, _, errs := call(t, "diagnose"); code != cli.ExitError || !strings.Contains(errs, "stoker observe -- python train.py") {
 		t.Errorf("code %d, stderr %q: want a hint how to record", code, errs)

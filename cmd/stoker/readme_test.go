@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// manual is README.md and the pages of docs, by their names from the root of the checkout.
+// manual returns the paths of README.md and the pages of docs.
 func manual(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("docs/*.md")
@@ -26,8 +26,7 @@ func manual(t *testing.T) map[string]string {
 	return pages
 }
 
-// The transcripts of the manual are what the commands in them print. "..." stands for
-// lines that are left out.
+// The transcripts of the manual have the output of the commands in them. "..." means omitted lines.
 func TestTranscripts(t *testing.T) {
 	t.Chdir("../..")
 	commands := map[string]int{}
@@ -66,7 +65,7 @@ func shows(out, want string) bool {
 	return regexp.MustCompile("(?s)^" + strings.Join(parts, ".*") + "\n*$").MatchString(out)
 }
 
-// The pictures of the manual are there and small, and each is spoken of somewhere.
+// The pictures of the manual exist and are small, and a page shows each of them.
 func TestPictures(t *testing.T) {
 	t.Chdir("../..")
 	made, err := filepath.Glob("docs/pictures/*.*")

@@ -20,7 +20,7 @@ import (
 
 const referencePage = "../../docs/reference.md"
 
-// The reference has the help of every verb as it is.
+// The reference has the unchanged help of every verb.
 func TestReferenceVerbs(t *testing.T) {
 	var b strings.Builder
 	var write func(cmd *cobra.Command, depth int)
@@ -56,7 +56,7 @@ func TestReferenceVerbs(t *testing.T) {
 	golden.CheckPart(t, referencePage, "verbs", b.String())
 }
 
-// narrow breaks what is wider than a page of the manual: a command goes on behind a backslash.
+// narrow breaks lines that are too wide for the manual. Commands are continued with a backslash.
 func narrow(help string) string {
 	var lines []string
 	for line := range strings.SplitSeq(help, "\n") {
@@ -126,7 +126,7 @@ func TestReferencePython(t *testing.T) {
 	golden.CheckPart(t, referencePage, "python", b.String())
 }
 
-// pythonSentence is the first sentence of a function's or class's own comment.
+// pythonSentence returns the first sentence of the docstring of a function or class.
 func pythonSentence(t *testing.T, name string) string {
 	t.Helper()
 	definition := regexp.MustCompile(`(?ms)^(?:async )?(?:def|class) ` + name + `\b[^"]*?:\n    """(.*?)(?:\.\s|\.?"""|\n\n)`)
@@ -151,7 +151,7 @@ func pythonSentence(t *testing.T, name string) string {
 	return ""
 }
 
-// Every variable that the sources read stands in the reference, and so does every exit code.
+// The reference lists every environment variable that the sources read, and every exit code.
 func TestReferenceNamesVariablesAndCodes(t *testing.T) {
 	page, err := os.ReadFile(referencePage)
 	if err != nil {

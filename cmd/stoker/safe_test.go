@@ -14,8 +14,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// hostileRuns are recordings in which one text each is poisoned, wherever some of
-// these cases has one, and all of them together.
+// hostileRuns makes recordings with one hostile text each, at every place where one of the cases
+// has a text, and a recording with all of them.
 func hostileRuns(t *testing.T) map[string]*recording.Run {
 	t.Helper()
 	runs := map[string]*recording.Run{}
@@ -51,9 +51,8 @@ func hostileRuns(t *testing.T) map[string]*recording.Run {
 	return runs
 }
 
-// Whatever text of a recording comes from a stranger, and whichever verb shows it:
-// nothing of it acts on the terminal.
-func TestNoVerbLetsThroughWhatARecordingHolds(t *testing.T) {
+// No text of a recording may act on the terminal, whichever verb prints it.
+func TestHostileRecordings(t *testing.T) {
 	dir := t.TempDir()
 	for name, run := range hostileRuns(t) {
 		var text bytes.Buffer
@@ -97,8 +96,8 @@ func checkLeak(t *testing.T, of string, args ...string) {
 	}
 }
 
-// Names of kernels, operators and devices come from whoever recorded a trace.
-func TestNoVerbLetsThroughWhatATraceHolds(t *testing.T) {
+// Names of kernels, operators and devices in a trace may be hostile.
+func TestHostileTraces(t *testing.T) {
 	plain, err := os.ReadFile(clitest.WriteTrace(t, "trace.json", 0, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +109,7 @@ func TestNoVerbLetsThroughWhatATraceHolds(t *testing.T) {
 	}
 	for _, name := range []string{"aten::mm", "ampere_sgemm_64x64_nn", "cudaLaunchKernel", "NVIDIA A100-SXM4-80GB", "ProfilerStep#3", "float", "nccl", "cpu_op", ""} {
 		text := strings.ReplaceAll(string(plain), name+`"`, name+string(rest[1:]))
-		if name == "" { // every name, but not what an event is
+		if name == "" { // every name, but not the kind of an event
 			text = strings.ReplaceAll(string(plain), `","pid"`, string(rest[1:len(rest)-1])+`","pid"`)
 		}
 		path := filepath.Join(dir, "trace.json")
@@ -131,9 +130,9 @@ func TestNoVerbLetsThroughWhatATraceHolds(t *testing.T) {
 	}
 }
 
-// A name of a file may hold all but a zero and a slash, and stands in errors,
-// warnings and reports.
-func TestNoVerbLetsThroughNames(t *testing.T) {
+// Names of files may contain every byte except zero and slash. Errors, warnings and reports quote
+// them.
+func TestHostileFileNames(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	t.Setenv("XDG_CONFIG_HOME", dir)
@@ -190,9 +189,9 @@ func TestNoVerbLetsThroughNames(t *testing.T) {
 	}
 }
 
-// Every name that the kernel tells of a process may be anybody's: its own, its threads',
-// its arguments', its folder's, its control group's.
-func TestNoVerbLetsThroughNamesOfProcesses(t *testing.T) {
+// Every name of a process may be hostile: its own, those of its threads, arguments, folder and
+// control group.
+func TestHostileProcessNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder"+poison.Name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -223,8 +222,7 @@ func quoted(t *testing.T, text string) string {
 	return string(b)
 }
 
-// A misspelt verb gets the nearest as a line to paste, not the escape codes of a
-// list.
+// For a misspelt verb the nearest one is printed as a line to paste, without escape codes.
 func TestMisspeltVerb(t *testing.T) {
 	code, _, errs := call(t, "observ")
 	if want := "stoker: error: unknown command \"observ\" for \"stoker\"\nstoker: hint: stoker observe --help\n"; code != cli.ExitUsage || errs != want {

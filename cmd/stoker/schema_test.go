@@ -22,7 +22,7 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// valid reports what a published schema has against an object that was printed.
+// valid reports where a printed object violates its published schema.
 func valid(t *testing.T, schema, printed string) {
 	t.Helper()
 	err := golden.CheckSchema("../../docs/schema/"+schema+".json", []byte(printed))
@@ -31,8 +31,8 @@ func valid(t *testing.T, schema, printed string) {
 	}
 }
 
-// Every verb with --json prints what a published schema says, and every schema is some
-// verb's.
+// The output of every verb with --json matches a published schema, and every schema belongs to a
+// verb.
 func TestEveryJSONHasASchema(t *testing.T) {
 	const before, after, traced = "../../testdata/cases/feed-before/run.jsonl.gz", "../../testdata/cases/feed-after/run.jsonl.gz", "../../testdata/cases/trace-loader/trace.json.gz"
 	folder := t.TempDir()
@@ -43,8 +43,8 @@ func TestEveryJSONHasASchema(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "run.jsonl.gz"), copied, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tried := map[string]bool{"observe": true, "tune": true}   // they start a program; the one prints what diagnose does, the other see below
-	used := map[string]bool{"tune": true, "pack-shard": true} // a list that lies beside a shard, printed by none
+	tried := map[string]bool{"observe": true, "tune": true}   // they start a program: observe prints the object of diagnose, TestTuneSchema has tune
+	used := map[string]bool{"tune": true, "pack-shard": true} // the list of a shard, which no verb prints
 	for _, c := range []struct{ schema, line string }{
 		{"diagnose", "diagnose " + before},
 		{"diagnose", "advise " + before},
@@ -102,7 +102,7 @@ func TestEveryJSONHasASchema(t *testing.T) {
 	}
 }
 
-// tuned is a tuning: one fix that helped, one that did not.
+// tuned returns the result of a tuning: one fix that helped, one that did not.
 func tuned(t *testing.T) tune.Object {
 	t.Helper()
 	var sides []judged.Recording
@@ -126,7 +126,7 @@ func tuned(t *testing.T) tune.Object {
 	}, Patch: "--- train.py\n+++ train.py\n"}
 }
 
-// What tune --json prints is what its schema says.
+// The output of tune --json matches its schema.
 func TestTuneSchema(t *testing.T) {
 	var b bytes.Buffer
 	if err := wire.WriteObject(&b, tuned(t)); err != nil {
@@ -136,8 +136,8 @@ func TestTuneSchema(t *testing.T) {
 	golden.Open(t, "testdata/tuned", ".json").Check(t, "object", b.String())
 }
 
-// stoker report makes a page of what tune --json printed: what each fix was promised, what
-// it achieved, and the patch.
+// stoker report makes a page of the output of tune --json: the promise of each fix, its measured
+// gain, and the patch.
 func TestPageOfATuning(t *testing.T) {
 	code, out, errs := call(t, "report", "testdata/tuned/object.json", "-o", "-")
 	if code != cli.ExitFine {

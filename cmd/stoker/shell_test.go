@@ -18,8 +18,8 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/judged"
 )
 
-// A misspelt verb or flag gets one line and the one that was meant; a flag that is like
-// none gets the help of its verb.
+// For a misspelt verb or flag, one line names the probable one. For a flag unlike all others, it
+// names the help of the verb.
 func TestMisspelt(t *testing.T) {
 	for args, hint := range map[string]string{
 		"observ":                "stoker observe --help",
@@ -44,7 +44,7 @@ func TestIntroduction(t *testing.T) {
 	fits(t, "stoker", out)
 }
 
-// A recording may come through stdin, and is judged as from its file.
+// A recording can be read from stdin, with the same verdict as from its file.
 func TestRecordingFromStdin(t *testing.T) {
 	text, err := os.ReadFile(clitest.LiveRun)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestRecordingFromStdin(t *testing.T) {
 		want, wanted, _ := call(t, append(args, clitest.LiveRun)...)
 		var out, errs bytes.Buffer
 		got := run(context.Background(), append(args, "-"), bytes.NewReader(text), &out, &errs)
-		// Its commands name the run as it was named: what came through a pipe may come again.
+		// The commands on the page name the run as the user did, here "-".
 		again := strings.ReplaceAll(wanted, clitest.LiveRun, "-")
 		if got != want || strings.Join(strings.Fields(out.String()), " ") != strings.Join(strings.Fields(again), " ") {
 			t.Errorf("stoker %s -: code %d, want %d; %s%s", strings.Join(args, " "), got, want, out.String(), errs.String())
@@ -66,7 +66,7 @@ func TestRecordingFromStdin(t *testing.T) {
 	}
 }
 
-// The verdict of a run is there as JSON when the run has ended.
+// observe --json prints the verdict as JSON when the run has ended.
 func TestObserveJSON(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "verdict.json")
@@ -77,8 +77,8 @@ func TestObserveJSON(t *testing.T) {
 	}
 }
 
-// How a program failed is what each face says first of it.
-func TestACrashIsNamedFirst(t *testing.T) {
+// Every output begins with how the program failed.
+func TestCrashIsNamedFirst(t *testing.T) {
 	folder := t.TempDir()
 	script, file := filepath.Join(folder, "train.py"), filepath.Join(folder, "run.jsonl.gz")
 	if err := os.WriteFile(script, []byte("\nprices = {}\nprices['patient 4711']\n"), 0o600); err != nil {
@@ -115,8 +115,8 @@ func TestACrashIsNamedFirst(t *testing.T) {
 	}
 }
 
-// A forecast is a page as well: its answer, the roofline with three ways that bytes come,
-// what it rests on, and nothing that the page's policy would not let a browser do.
+// A forecast can be written as a page: its answer, the roofline with three sources of bytes, its
+// assumptions, and nothing that the page's security policy forbids.
 func TestForecastAsAPage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "forecast.html")
 	asked := strings.Fields("predict --gpu h100-sxm --model resnet50 --batch 256 --precision fp16 --workers 8 --cores 16 --storage nvme -o " + file)
@@ -139,7 +139,7 @@ func TestForecastAsAPage(t *testing.T) {
 	}
 }
 
-// A shell completes what flags take and the recordings that lie here.
+// A shell completes values of flags, and the recordings of the current folder.
 func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll(judged.Folder, 0o700); err != nil {
@@ -171,7 +171,7 @@ func TestManualPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := rootCommand(&cli.App{})
-	root.DisableAutoGenTag = true // the same pages whenever they are made
+	root.DisableAutoGenTag = true // without the date, so that the pages are reproducible
 	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "STOKER", Section: "1", Source: "stoker " + cli.Version, Manual: "Stoker"}, folder); err != nil {
 		t.Fatal(err)
 	}

@@ -52,9 +52,11 @@ func (a *Analysis) recorderStop(d *Device) int64 {
 // the program's start or the rest is most of it. It is one gap at the recorder's edge, and it is unknown whether it
 // comes again. If it is more, the recording is mostly about that gap.
 func (a *Analysis) cutEdge(d *Device) {
-	lead := a.t.Device.Start[a.works.members(d.Index)[0]] - d.From
+	works := a.works.members(d.Index)
+	lead := a.t.Device.Start[works[0]] - d.From
 	window := d.To - d.From
-	seen := d.Start > 0 && window-lead >= judgedAlone // the program's beginning: it comes once
+	// The program's beginning was recorded, and it comes once.
+	seen := d.Start > 0 && (window-lead >= judgedAlone || len(works) >= judgedWorks)
 	if !a.isUnbounded(d) || lead < longGap && edgeShare*lead < window || edgeParts*lead > window && !seen {
 		return
 	}
@@ -65,6 +67,10 @@ func (a *Analysis) cutEdge(d *Device) {
 // judgedAlone is how long the device has to be used for a program to be judged without its beginning,
 // however long that was, nanoseconds. [J] What takes less is mostly a program's start.
 const judgedAlone = 100_000_000
+
+// judgedWorks is how many kernels and copies do the same for a program that is done sooner. [J] A program
+// that only starts launches tens of them, one pass of a large network some hundreds.
+const judgedWorks = 1000
 
 // edgeParts is how many times as long as its first gap a recording is at least, for that
 // gap to be no evidence. [J] Gpu-bound begins with three quarters of the window.

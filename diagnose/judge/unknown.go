@@ -18,18 +18,18 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 		return diagnose.AddEvidence(nil, c.LaunchCalls, "calls", "trace.launches",
 			"the trace holds %.0f call%s that launch work on a device, and none of that work: the profiler was not "+
 				"asked for the device, or may not read it (%s)",
-			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "s"), diagnose.RecordDevice(c.Grounds.Framework))
+			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "s"), c.Grounds.RecordDevice())
 	case c.WorksRecorded == 0 && c.DeviceSign != "" && (c.ModelComputes || !c.DeviceListed):
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device", "%s", sayUnrecorded(c))
 	case c.WorksRecorded == 0 && !c.ModelComputes:
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
 			"the trace holds no work of a device and no operator of a model: nothing tells what computes (%s)",
-			diagnose.RecordDevice(c.Grounds.Framework))
+			c.Grounds.RecordDevice())
 	case c.WorksRecorded == 0:
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
 			"the trace holds no work of a device, so that its idle time is not known: either the model computes on "+
 				"the CPU, or the profiler was not asked for the device (%s)",
-			diagnose.RecordDevice(c.Grounds.Framework))
+			c.Grounds.RecordDevice())
 	case c.InsteadOfSteps != "":
 		return slices.Concat(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", "trace.kernel",
 			"all that was recorded is %s: it says nothing about steady steps (record later ones)", c.InsteadOfSteps),
@@ -93,7 +93,7 @@ func sumUnlinked(causes []diagnose.Cause) (share float64) {
 
 // sayUnrecorded says that a device was used, or could be, and that its work is not in the trace.
 func sayUnrecorded(c *diagnose.Case) string {
-	how := diagnose.RecordDevice(c.Grounds.Framework)
+	how := c.Grounds.RecordDevice()
 	if c.DeviceListed {
 		return fmt.Sprintf("the trace lists a %s and holds none of its work: whether the program computes on it is not "+
 			"known (%s)", c.DeviceSign, how)

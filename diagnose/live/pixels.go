@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	_ "embed" // recorded.txt
 	"maps"
 	"slices"
 	"strings"
@@ -113,23 +114,33 @@ func workOf(behind []recording.Place) (work, recording.Place) {
 	return otherWork, recording.Place{}
 }
 
-// works are functions of libraries by what they do: those that python/stoker records
-// (docs/loader.md has the table). The first that fits counts.
+// recorded lists the functions that python/stoker records as operations, in a line for each file:
+// its name, then the functions. `make golden` writes it from feed/picture/operations.go.
+//
+//go:embed recorded.txt
+var recorded string
+
+// recordedOf returns the recorded functions of a file, and further ones.
+func recordedOf(file string, further ...string) []string {
+	for line := range strings.Lines(recorded) {
+		if functions, found := strings.CutPrefix(line, file+" "); found {
+			return append(strings.Fields(functions), further...)
+		}
+	}
+	return further
+}
+
+// works are functions of libraries by their work: recorded ones, and others that python/stoker
+// defers. The first that matches counts.
 var works = []struct {
 	work      work
 	file      string   // how its name begins
 	functions []string // empty for all; "*" matches any beginning
 }{
 	{fedWork, "PIL/ImageFile.py", []string{"load"}},
-	{fedWork, "PIL/Image.py", []string{
-		"convert", "copy", "crop", "filter", "load", "point", "reduce", "resize",
-		"rotate", "thumbnail", "transform", "transpose",
-	}},
-	{fedWork, "PIL/ImageEnhance.py", []string{"__init__", "enhance"}},
-	{fedWork, "PIL/ImageOps.py", []string{
-		"autocontrast", "equalize", "exif_transpose", "expand", "fit", "flip",
-		"invert", "mirror", "pad", "posterize", "solarize",
-	}},
+	{fedWork, "PIL/Image.py", recordedOf("PIL/Image.py", "copy", "load")},
+	{fedWork, "PIL/ImageEnhance.py", recordedOf("PIL/ImageEnhance.py", "__init__")},
+	{fedWork, "PIL/ImageOps.py", recordedOf("PIL/ImageOps.py")},
 	{fedWork, "torchvision/transforms/_functional_pil.py", nil},
 	{
 		fedWork, "torchvision/transforms/functional.py",
@@ -139,17 +150,14 @@ var works = []struct {
 	{fedWork, "torchvision/transforms/v2/functional/_type_conversion.py", []string{"to_image"}},
 	{
 		fedWork, "torchvision/transforms/v2/functional/",
-		[]string{
-			"crop_image", "erase_image", "horizontal_flip_image", "normalize_image", "pad_image", "resize_image",
-			"resized_crop_image", "to_dtype_image", "vertical_flip_image",
-		},
+		recordedOf("torchvision/transforms/v2/functional/",
+			"crop_image", "erase_image", "horizontal_flip_image", "normalize_image", "pad_image",
+			"resized_crop_image", "to_dtype_image", "vertical_flip_image"),
 	},
 	{ // the daemon makes these as well, at about torch's own cost
 		otherWork, "torchvision/transforms/v2/functional/_color.py",
-		[]string{
-			"adjust_brightness_image", "adjust_contrast_image", "adjust_hue_image", "adjust_saturation_image",
-			"invert_image", "permute_channels_image", "posterize_image", "rgb_to_grayscale_image", "solarize_image",
-		},
+		recordedOf("torchvision/transforms/v2/functional/_color.py",
+			"adjust_brightness_image", "invert_image", "posterize_image", "solarize_image"),
 	},
 	{fedWork, "torch/utils/data/_utils/collate.py", []string{"collate_tensor_fn"}},
 	{asking, "torchvision/transforms/_functional_tensor.py", nil},

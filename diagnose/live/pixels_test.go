@@ -42,6 +42,27 @@ func TestWorkOf(t *testing.T) {
 	}
 }
 
+// Each recorded function is work of the daemon, or of its kind, and files have a row with functions.
+func TestRecordedFunctionsAreKnown(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(recorded), "\n")
+	if len(lines) < 5 {
+		t.Fatalf("recorded.txt has %d files", len(lines))
+	}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		for _, function := range words[1:] {
+			file := words[0]
+			if strings.HasSuffix(file, "/") {
+				file += "_geometry.py"
+			}
+			work, place := workOf([]recording.Place{{File: file, Function: function}})
+			if place.Function == "" || work == asking {
+				t.Errorf("works of pixels.go has no row for %s of %s", function, words[0])
+			}
+		}
+	}
+}
+
 // TestAreJPEGs: where Pillow mostly reads other files, nothing waits.
 func TestAreJPEGs(t *testing.T) {
 	const load, png, jpeg = "/t.py:4 f;PIL/ImageFile.py:2 ImageFile.load", "PIL/PngImagePlugin.py:3 load_read", "PIL/JpegImagePlugin.py:3 _open"

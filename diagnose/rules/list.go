@@ -21,7 +21,7 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		return failedTitle, failedText, true
 	}
 	rule, known := FindRule(v.Class)
-	if v.Class.Is(diagnose.GPUBound) && v.Shares.Kernel < nearlyAll {
+	if v.Class.Is(diagnose.GPUBound) && (v.Shares.Kernel < nearlyAll || v.Stall > diagnose.InputStall.No) {
 		return rule.Title, leadingText, known
 	}
 	return rule.Title, rule.Text, known

@@ -16,7 +16,7 @@ import (
 // judged: it only helps. [J]
 const leastWork = 0.1
 
-// chooseDevice looks for the device to judge; nil if the recording holds no work of one.
+// chooseDevice finds the device to judge; nil if the recording holds no work of one.
 func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
 	if gaps == nil {
 		gaps = idle.Analyse(run)

@@ -2,6 +2,7 @@ package traced
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,16 +44,31 @@ func (t *filler) describeMissingRanks(run *recording.Run) string {
 	for _, p := range run.Facts.Processes {
 		seen[p.Rank] = true
 	}
-	missing := missingRanks(seen, t.world)
+	world := max(t.world, t.countGaps(seen))
+	missing := missingRanks(seen, world)
 	if len(missing) == 0 || len(seen) == 1 && t.parts.Exchange < leastExchange {
 		return ""
 	}
 	which := fmt.Sprintf("rank%s %s of %d %s missing", quantity.Ending(len(missing), "", "s"), joinRanks(missing),
-		t.world, quantity.Ending(len(missing), "is", "are"))
+		world, quantity.Ending(len(missing), "is", "are"))
 	if len(seen) == 1 {
 		which = fmt.Sprintf("this is rank %d of %d, and the others' files are missing", t.judgedRank(), t.world)
 	}
 	return which + ": whether collectives take long or wait for a rank that is late is not known"
+}
+
+// countGaps is the least number of ranks of a run whose files do not tell it, if the ranks of the files
+// leave gaps and exchange with each other; 0 if fewer are there than are missing, as their numbers may
+// count something else then.
+func (t *filler) countGaps(seen map[int]bool) int {
+	if t.world > 1 || len(seen) < 2 || t.parts.Exchange < leastExchange {
+		return 0
+	}
+	last := slices.Max(slices.Collect(maps.Keys(seen)))
+	if gaps := last + 1 - len(seen); gaps >= len(seen) {
+		return 0
+	}
+	return last + 1
 }
 
 // missingRanks are the ranks of a run that were not seen.

@@ -14,7 +14,7 @@ import (
 )
 
 // FillCase fills a Case whose device was seen by its work, over what live signals told.
-// What a trace does not tell, cores and disks among it, nobody can ask.
+// Rules cannot ask for facts that a trace does not hold, such as cores and disks.
 func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	c.IsTraining = true // somebody ran a profiler over it
 	none := diagnose.Quantity{}
@@ -170,7 +170,10 @@ func (t *filler) fillRest(c *diagnose.Case) {
 		busy = diagnose.DeviceAtWorkAlone
 	}
 	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, busy, "")
-	if leads := t.scoreDeviceLead(own); leads > c.DeviceBusy.Score {
+	leads := t.scoreDeviceLead(own)
+	// A short wait for input limits nothing where a faster device brings more.
+	c.InputShort.Score *= 1 - leads*(1-diagnose.InputBesideDevice.Score(t.parts.Input))
+	if leads > c.DeviceBusy.Score {
 		c.DeviceBusy = diagnose.AskShare("Would a device twice as fast bring more than whatever fills its gaps?", own,
 			diagnose.DeviceLeads.AtNo(), "")
 		c.DeviceBusy.Score = leads

@@ -9,7 +9,7 @@ import (
 )
 
 // filler fills a Case from a profiler's gaps: those of the judged device. That is the
-// device of the rank which the others wait for, else the one that waits most for input,
+// device of the rank which the others wait for, else the one that is idle longest for input,
 // and of those that do not, the most idle one.
 type filler struct {
 	t        *recording.Timeline

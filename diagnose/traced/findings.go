@@ -21,7 +21,7 @@ const (
 	loaderTrigger  = 0.03
 	allocTrigger   = 0.01
 	collectTrigger = 0.01
-	queuedTrigger  = 0.05 // [J] queued work that waits
+	queuedTrigger  = 0.05 // [J] queued work that does not start
 )
 
 // findAll are those of a trace, what can save most first.
@@ -140,7 +140,7 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	}
 	text, function := t.findMostly(idle.Slice.LongWork)
 	f.Text += text
-	f.Advice = hostAdvice(function, len(t.t.Frames.Start) > 0)
+	f.Advice = t.hostAdvice(function)
 	return f, true
 }
 
@@ -157,7 +157,7 @@ var (
 
 // hostAdvice is what to do about work of the launching thread, by the function that takes
 // most of it; "" if nothing was recorded of it.
-func hostAdvice(function string, stacks bool) string {
+func (t *filler) hostAdvice(function string) string {
 	lower := strings.ToLower(function)
 	has := func(parts []string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(lower, part) })
@@ -168,8 +168,9 @@ func hostAdvice(function string, stacks bool) string {
 	case has(preparing):
 		return "prepare inputs one step ahead, while the device computes: in the workers of a DataLoader, or in a " +
 			"thread with a queue of a few batches"
-	case function == "" && !stacks:
-		return "nothing of it was recorded: with_stack=True tells the line. Input that is prepared in the loop " +
+	case function == "" && len(t.t.Frames.Start) == 0:
+		_, _, how := t.grounds.RecordMore()
+		return "nothing of it was recorded: " + how + ". Input that is prepared in the loop " +
 			"belongs one step ahead, logging and saving into another thread"
 	}
 	return "do it less often, on the device, or in another thread while the device computes"
@@ -184,9 +185,13 @@ func (t *filler) findLaunching() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingLaunchBound)
 	t.weigh(&f, int64(late*float64(t.d.WindowLength())))
 	t.locateGap(&f, t.d.Short[worstCause(&t.d.Short)])
+	slower := "while an operator with its launch takes the host longer"
+	if diagnose.IsBare(t.grounds.Framework) {
+		slower = "and the host takes longer to launch one"
+	}
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per "+
-		"step, kernels of %s in the median, while an operator with its launch takes the host longer",
-		quantity.Percent(late), float64(t.d.Works)/t.countSteps(), quantity.AboutSeconds(toSeconds(t.kernels.Median)))
+		"step, kernels of %s in the median, %s", quantity.Percent(late),
+		float64(t.d.Works)/t.countSteps(), quantity.AboutSeconds(toSeconds(t.kernels.Median)), slower)
 	f.Settings = []stoker.Change{t.grounds.LaunchChange()}
 	f.Advice = t.grounds.LaunchAdvice()
 	return f, true

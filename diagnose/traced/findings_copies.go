@@ -2,11 +2,13 @@ package traced
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Triggers for copies, shares of the window.
@@ -107,16 +109,28 @@ func (t *filler) fillsLink() bool {
 	return known && t.copies.ToDevice.Rate() >= linkReached*link.Pinned.Value
 }
 
-// nearlyAll is the part of the copies' time from which all are of one kind. [J]
+// nearlyAll is the part of the copies' time from which all are of one kind, and of the window from which
+// pinned copies leave no time in which other work could gain. [J]
 const nearlyAll = 0.9
 
 // findTraffic is what the copies over the link show.
 func (t *filler) findTraffic() diagnose.Traffic {
 	down, up, pinned := t.copies.ToDevice, t.copies.ToHost, t.copies.Pinned
+	fast := pinned.Count > 0 && float64(pinned.Time) >= nearlyAll*float64(down.Time)
 	return diagnose.Traffic{
-		Back: up.Alone > down.Alone, Full: t.fillsLink(),
-		Pinned: pinned.Count > 0 && float64(pinned.Time) >= nearlyAll*float64(down.Time),
+		Back: up.Alone > down.Alone, Full: t.fillsLink() || fast && t.d.Share(down.Time) >= nearlyAll,
+		Pinned: fast, Read: t.readsResults(),
 	}
+}
+
+// syncsPerRead is the number of synchronising calls for each copy to the host up to which they are taken to be for
+// that copy. [J]
+const syncsPerRead = 2
+
+// readsResults reports whether the host seems to read results after its synchronising calls.
+func (t *filler) readsResults() bool {
+	waits, reads := t.waits.Hidden.Count+t.waits.Explicit.Count, t.copies.ToHost.Count
+	return reads > 0 && waits <= syncsPerRead*reads || slices.ContainsFunc(t.t.Names, recording.SharesMemory)
 }
 
 func (t *filler) findLinkLimited() (diagnose.Finding, bool) {

@@ -24,7 +24,7 @@ const (
 	gridsKnown    = 0.5 // [J] of kernel time must have a recorded grid
 	unevenTrigger = 0.10
 
-	tensorGain = 3.0 // what matrix kernels gain on Tensor Cores at most, whatever the peaks' ratio [J]
+	tensorGain = 3.0 // what matrix kernels gain on Tensor Cores at most, even if the peaks' ratio is higher [J]
 )
 
 func (t *filler) findElementwiseChains() (diagnose.Finding, bool) {

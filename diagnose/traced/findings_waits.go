@@ -100,13 +100,13 @@ func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// beginsWaiting reports whether most of the time in which queued work waits is before the first kernel.
+// beginsWaiting reports whether most of the time in which queued work does not start is before the first kernel.
 func (t *filler) beginsWaiting() bool {
 	p := t.d.Places[idle.DeviceWait]
 	return t.isFirst(p) && 2*p.Time > t.d.Causes[idle.DeviceWait]
 }
 
-// waitsForOutside reports whether queued work waits for what no change of the program's streams ends.
+// waitsForOutside reports whether queued work is delayed by something outside of the program's streams.
 func (t *filler) waitsForOutside() bool { return t.lost > 0 || t.hasOneStream() || t.beginsWaiting() }
 
 // isWithinLaunch reports whether a piece of work is not the first that its call launched.

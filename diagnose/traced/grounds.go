@@ -14,13 +14,14 @@ import (
 // groundsOf are those of a trace's judged device.
 func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
-		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework, Record: t.recordWhat(run),
+		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
+		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
 		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
 		Kernels: t.kernels.Count, Kind: otherKind(run),
 	}
 }
 
-// otherKind is what PyTorch calls the device; "" of CUDA's and ROCm's, and if nobody knows.
+// otherKind is what PyTorch calls the device; "" of CUDA's and ROCm's, and if it is unknown.
 func otherKind(run *recording.Run) string {
 	if run.Facts.Model == nil {
 		return ""
@@ -34,22 +35,22 @@ func otherKind(run *recording.Run) string {
 
 // groundsOfHost are those of a trace without a device.
 func (t *filler) groundsOfHost(run *recording.Run) diagnose.Grounds {
-	framework := run.Facts.Software.Framework
+	s := run.Facts.Software
 	return diagnose.Grounds{
-		Program: t.findProgram(run.Facts), Framework: framework,
-		Record: diagnose.RecordWhat(diagnose.LacksDevice, framework),
+		Program: t.findProgram(run.Facts), Framework: s.Framework, Recorder: s.Recorder,
+		Record: diagnose.RecordWhat(diagnose.LacksDevice, s),
 	}
 }
 
 // recordWhat says how to record what a verdict needs and this file lacks; "" if it lacks nothing.
 func (t *filler) recordWhat(run *recording.Run) string {
-	switch framework := run.Facts.Software.Framework; {
+	switch s := run.Facts.Software; {
 	case t.isTrial(), t.d.Apart != "":
-		return diagnose.RecordWhat(diagnose.LacksSteps, framework)
+		return diagnose.RecordWhat(diagnose.LacksSteps, s)
 	case t.hidesHost():
-		return diagnose.RecordWhat(diagnose.LacksCalls, framework)
+		return diagnose.RecordWhat(diagnose.LacksCalls, s)
 	case t.describeMissingRanks(run) != "":
-		return diagnose.RecordWhat(diagnose.LacksRanks, framework)
+		return diagnose.RecordWhat(diagnose.LacksRanks, s)
 	}
 	return ""
 }
@@ -76,7 +77,7 @@ func (t *filler) findProgram(f recording.Facts) diagnose.Program {
 	return diagnose.ProgramOf(f)
 }
 
-// isProfilerMark reports whether a name is there whatever the program does.
+// isProfilerMark reports whether the profiler writes a name in every program.
 func isProfilerMark(name string) bool {
 	_, step := recording.StepSpan(name)
 	return step || recording.LoaderSpan(name)
@@ -101,7 +102,7 @@ func (t *filler) findExchange() recording.Exchange {
 
 // applyGrounds takes from a finding what its grounds refuse, with the words for it.
 func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
-	// what is outside of the program is outside of every framework
+	// causes outside of the program do not depend on its framework
 	if f.Name != diagnose.FindingDeviceWait || !t.waitsForOutside() {
 		f = diagnose.Translate(f, t.grounds.Framework)
 	}
@@ -112,6 +113,10 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 		if f.Name == diagnose.FindingExposedCommunication {
 			f.Advice = t.grounds.ExchangeAdvice()
 		}
+	}
+	if f.Name == diagnose.FindingExplicitSync && t.grounds.Refuse(stoker.SyncEvery) != "" {
+		f.Advice = "let the host read a step's results while the device computes the next step: two buffers in " +
+			"turn, and an event for each (cudaEventRecord, cudaEventSynchronize)"
 	}
 	if kind := t.grounds.Kind; kind != "" {
 		f.Advice = strings.NewReplacer("torch.cuda.", "torch."+kind+".", `"cuda"`, `"`+kind+`"`).Replace(f.Advice)

@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// askLoading says who loads: the launching thread by itself, or worker processes. In
+// askLoading asks who loads the data: the launching thread or worker processes. In
 // between where the trace does not tell.
 func (t *filler) askLoading(run *recording.Run) (alone, workers diagnose.Quantity) {
 	const ask, other = "Does the launching thread load by itself?", "Are there worker processes?"

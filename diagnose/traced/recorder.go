@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// frameCost is what it takes the host to record one call of Python with with_stack=True,
+// frameCost is the host's time to record one call of Python with with_stack=True,
 // seconds: 0.19 to 0.34 us for functions of Python, 0.30 to 0.81 us within modules
 // (bench/trace/frames.py, PyTorch 2.15, 2 cores AMD EPYC, load 2 to 7, 2026-11-28, n = 6 each).
 var frameCost = stoker.Interval{Low: 0.2e-6, Point: 0.3e-6, High: 0.8e-6}
@@ -18,7 +18,7 @@ var frameCost = stoker.Interval{Low: 0.2e-6, Point: 0.3e-6, High: 0.8e-6}
 const leastRecorder = 0.02
 
 // measureRecorder estimates how much of the window is idle time in which the host recorded
-// calls of Python. A program that nobody records does not have it.
+// calls of Python. A program without a profiler does not have it.
 func (t *filler) measureRecorder() {
 	kept, inGaps := t.countFrames()
 	if kept == 0 {

@@ -50,8 +50,8 @@ func (t *filler) listRows(run *recording.Run) []diagnose.Row {
 	return out
 }
 
-// cutRecording cuts the recording: what is before the first step or the judged window is the start, the
-// steps are their phase's, and what lies behind is the tail.
+// cutRecording cuts the recording: the time before the first step or the judged window is the start, the
+// steps are their phase's, and the time after them is the tail.
 func (t *filler) cutRecording(run *recording.Run) []stretch {
 	var out []stretch
 	at := t.t.Start
@@ -136,7 +136,7 @@ func (t *filler) measureBusy(stretches []stretch) []int64 {
 	return busy
 }
 
-// waitsOf is what an idle device waits for, by cause.
+// waitsOf is the reason of a device's idle time, by cause.
 var waitsOf = map[idle.Cause]diagnose.WaitFor{
 	idle.DataLoader: diagnose.WaitInput, idle.Launch: diagnose.WaitLaunch, idle.CPUOp: diagnose.WaitLaunch,
 	idle.CopyIssue: diagnose.WaitCopy, idle.Communication: diagnose.WaitRanks, idle.Python: diagnose.WaitHost,
@@ -144,7 +144,7 @@ var waitsOf = map[idle.Cause]diagnose.WaitFor{
 	idle.WarmUp: diagnose.WaitHost,
 }
 
-// listWaits are what the device waits for in the judged window, most first.
+// listWaits are the reasons of the device's idle time in the judged window, longest first.
 func (t *filler) listWaits() (out []diagnose.Wait) {
 	seconds := map[diagnose.WaitFor]float64{}
 	for c, ns := range t.d.Causes {

@@ -24,7 +24,7 @@ func (t *filler) describeOthers() string {
 func (t *filler) listWarnings(run *recording.Run) []string {
 	var out []string
 	d := t.d
-	more, later, stacks := recordMore(run)
+	more, later, stacks := t.grounds.RecordMore()
 	switch n := len(d.Steps); {
 	case d.Apart != "":
 		out = append(out, fmt.Sprintf("no steady step was recorded, only %s: %s", d.Apart, later))

@@ -16,7 +16,7 @@ import (
 // xprofAnswer is what the input-pipeline analysis of XProf, the profiler page of
 // TensorBoard for TensorFlow and JAX, makes of the same steps, in its own
 // definitions, for comparison. They differ from ours: of a run with a GPU only the
-// device's events count, so that whatever the host did while nothing ran is "All
+// device's events count, so that all of the host's work while nothing ran is "All
 // Others"; a copy that a kernel covers does not count.
 //
 // Source: openxla/xprof, read 2026-11-21: xplane_to_step_events.cc (what an event
@@ -52,7 +52,7 @@ func (x xprofAnswer) rating() string {
 	return "NOT input-bound"
 }
 
-// String is a sentence to print beside our verdict.
+// String is a sentence to print next to our verdict.
 func (x xprofAnswer) String() string {
 	parts := []string{}
 	for _, p := range []struct {
@@ -114,7 +114,7 @@ type xStep struct {
 // every loop counts from 0.
 type xNumber struct{ n, again int }
 
-// analyseAsXProf is XProf's answer; false if it is none of its runs, or the run has no
+// analyseAsXProf is XProf's answer; false if XProf does not know such runs, or the run has no
 // steps by which XProf would group events.
 func analyseAsXProf(run *recording.Run, all *idle.Analysis) (xprofAnswer, bool) {
 	f := run.Facts

@@ -6,34 +6,6 @@ import (
 	"image/color"
 )
 
-// pngModes maps a PNG's colour type to Pillow's mode.
-var pngModes = map[byte]string{0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
-
-// pillowMode returns Pillow's mode of an image that a library decodes, or "" if it depends on
-// more than the header, as for GIFs and BMPs of few bits.
-func pillowMode(data []byte, format string) string {
-	switch format {
-	case "ppm":
-		return "RGB"
-	case "png":
-		switch depth, kind := data[24], data[25]; {
-		case kind == 0 && depth == 1:
-			return "1"
-		case kind == 0 && depth == 16:
-			return "I;16"
-		case kind == 4 && depth == 16:
-			return "RGBA"
-		default:
-			return pngModes[kind]
-		}
-	case "bmp":
-		if len(data) > 29 && data[14] >= 40 && data[28] == 24 {
-			return "RGB"
-		}
-	}
-	return ""
-}
-
 // LastBand writes to dst the band that a Picture leaves out: the transparency of an image of
 // mode "LA" or "RGBA", the palette indices of mode "P". It covers the whole image. Call it
 // after Decode.

@@ -226,3 +226,12 @@ func pasteFrame(to []byte, stride int, block *[64]byte) {
 		copy(to[y*stride:], block[8*y:8*y+8])
 	}
 }
+
+// quickTable returns a table of a scan, with its fast tables.
+func (d *Decoder) quickTable(s *scan, slot byte, dc bool) (*table, error) {
+	t, err := d.tableOf(s, slot, dc)
+	if err == nil {
+		t.quicken()
+	}
+	return t, err
+}

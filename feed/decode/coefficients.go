@@ -3,7 +3,6 @@ package decode
 import (
 	"fmt"
 	"image"
-	"math"
 
 	"github.com/stoker-dev/stoker/feed/decode/idct"
 	"github.com/stoker-dev/stoker/feed/decode/planes"
@@ -181,16 +180,4 @@ func (p *coefficientPlane) transform(blocks image.Rectangle, plane []byte, strid
 			}
 		}
 	}
-}
-
-// overflows reports whether libjpeg refuses a DC value.
-func overflows(v int) bool { return v > math.MaxInt32 || v < math.MinInt32 }
-
-func (j *jpeg) overflow(s *scan) error {
-	return j.newDamaged(s.start,
-		"the brightness (DC) of a block leaves 32 bits in the scan that begins here: samples have 8")
-}
-
-func (j *jpeg) noQuantTable(s *scan, slot byte) error {
-	return j.newDamaged(s.start, "a scan needs quantisation table %d, which no DQT segment before it defines", slot)
 }

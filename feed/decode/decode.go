@@ -157,3 +157,22 @@ func (d *Decoder) decode(need image.Rectangle) (*planes.Picture, error) {
 		return d.decodeBaseline(need)
 	}
 }
+
+// layOutPlanes allocates planes for the MCUs that cover need and one chroma sample around it,
+// and returns those MCUs.
+func (d *Decoder) layOutPlanes(need image.Rectangle) image.Rectangle {
+	j := &d.jpeg
+	mcus, sub := j.mcusAround(need), j.subsampling()
+	d.pic = planes.Picture{Size: image.Pt(j.width, j.height), Model: j.guessModel(), SubX: sub.X, SubY: sub.Y}
+	width, height := 8*j.hmax, 8*j.vmax
+	d.pic.Bounds = image.Rect(mcus.Min.X*width, mcus.Min.Y*height, mcus.Max.X*width, mcus.Max.Y*height).
+		Intersect(image.Rectangle{Max: d.pic.Size})
+	for i := range j.ncomp {
+		stride, rows := mcus.Dx()*8*j.comps[i].h, mcus.Dy()*8*j.comps[i].v
+		d.planes[i] = planes.MakeRoom(d.planes[i], stride*rows)
+		if i < len(d.pic.Planes) {
+			d.pic.Planes[i], d.pic.Stride[i] = d.planes[i], stride
+		}
+	}
+	return mcus
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
@@ -42,7 +43,6 @@ type component struct {
 	h, v int  // sampling factors, 1 to 4
 	tq   byte // quantisation table
 
-	width, height    int // in samples: ceil(image * h / hmax)
 	blocksX, blocksY int // blocks that hold samples; an interleaved scan pads them to whole MCUs
 }
 
@@ -289,7 +289,6 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	j.mcusX, j.mcusY = ceilDiv(j.width, 8*j.hmax), ceilDiv(j.height, 8*j.vmax)
 	for i := range j.ncomp {
 		c := &j.comps[i]
-		c.width, c.height = ceilDiv(j.width*c.h, j.hmax), ceilDiv(j.height*c.v, j.vmax)
 		c.blocksX, c.blocksY = ceilDiv(j.width*c.h, 8*j.hmax), ceilDiv(j.height*c.v, 8*j.vmax)
 	}
 	return nil
@@ -479,6 +478,18 @@ func (j *jpeg) newDamaged(at int, format string, args ...any) error {
 
 func (j *jpeg) newTruncated() error {
 	return &SampleError{Truncated, int64(len(j.data)), "the file ends before the image does"}
+}
+
+// overflows reports whether libjpeg refuses a DC value.
+func overflows(v int) bool { return v > math.MaxInt32 || v < math.MinInt32 }
+
+func (j *jpeg) overflow(s *scan) error {
+	return j.newDamaged(s.start,
+		"the brightness (DC) of a block leaves 32 bits in the scan that begins here: samples have 8")
+}
+
+func (j *jpeg) noQuantTable(s *scan, slot byte) error {
+	return j.newDamaged(s.start, "a scan needs quantisation table %d, which no DQT segment before it defines", slot)
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

@@ -230,30 +230,3 @@ func (c *tableCache) findTable(key []byte, dc bool) *table {
 	c.used[oldest] = c.clock
 	return &c.tables[oldest]
 }
-
-// quickTable returns a table of a scan, with its fast tables.
-func (d *Decoder) quickTable(s *scan, slot byte, dc bool) (*table, error) {
-	t, err := d.tableOf(s, slot, dc)
-	if err == nil {
-		t.quicken()
-	}
-	return t, err
-}
-
-// tableOf returns a table of a scan, without its fast tables.
-func (d *Decoder) tableOf(s *scan, slot byte, dc bool) (*table, error) {
-	class, name := 1, "AC"
-	if dc {
-		class, name = 0, "DC"
-	}
-	if slot > 3 || d.jpeg.huffman[class][slot] == nil {
-		return nil, d.jpeg.newDamaged(s.start,
-			"a scan needs %s Huffman table %d, which no DHT segment before it defines", name, slot)
-	}
-	t := d.tables.findTable(d.jpeg.huffman[class][slot], dc)
-	if t == nil {
-		return nil, d.jpeg.newDamaged(s.start,
-			"a scan needs %s Huffman table %d, which is no prefix code, or of DC values beyond 15 bits", name, slot)
-	}
-	return t, nil
-}

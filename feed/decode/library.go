@@ -53,6 +53,34 @@ func (l *library) openFile(data []byte, format string, limits Limits) (Info, err
 	return l.info, nil
 }
 
+// pngModes maps a PNG's colour type to Pillow's mode.
+var pngModes = map[byte]string{0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
+
+// pillowMode returns Pillow's mode of an image that a library decodes, or "" if it depends on
+// more than the header, as for GIFs and BMPs of few bits.
+func pillowMode(data []byte, format string) string {
+	switch format {
+	case "ppm":
+		return "RGB"
+	case "png":
+		switch depth, kind := data[24], data[25]; {
+		case kind == 0 && depth == 1:
+			return "1"
+		case kind == 0 && depth == 16:
+			return "I;16"
+		case kind == 4 && depth == 16:
+			return "RGBA"
+		default:
+			return pngModes[kind]
+		}
+	case "bmp":
+		if len(data) > 29 && data[14] >= 40 && data[28] == 24 {
+			return "RGB"
+		}
+	}
+	return ""
+}
+
 // readConfig returns the size and Pillow's mode.
 func (l *library) readConfig(format string) (image.Config, string, error) {
 	if format == "webp" {
@@ -63,6 +91,20 @@ func (l *library) readConfig(format string) (image.Config, string, error) {
 		return config, "", libraryError(format, err)
 	}
 	return config, pillowMode(l.data, format), nil
+}
+
+// openWebP reads the header of a WebP file.
+func (l *library) openWebP(data []byte) (image.Config, string, error) {
+	opened, err := webp.Open(data)
+	if err != nil {
+		return image.Config{}, "", webpError(err)
+	}
+	l.webp = opened
+	mode := "RGB"
+	if opened.Alpha {
+		mode = "RGBA"
+	}
+	return image.Config{Width: opened.Width, Height: opened.Height}, mode, nil
 }
 
 var configs = map[string]func(io.Reader) (image.Config, error){

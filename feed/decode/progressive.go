@@ -59,6 +59,24 @@ func (d *Decoder) readScan(s *scan) (end int, err error) {
 	return end, nil
 }
 
+// tableOf returns a table of a scan, without its fast tables.
+func (d *Decoder) tableOf(s *scan, slot byte, dc bool) (*table, error) {
+	class, name := 1, "AC"
+	if dc {
+		class, name = 0, "DC"
+	}
+	if slot > 3 || d.jpeg.huffman[class][slot] == nil {
+		return nil, d.jpeg.newDamaged(s.start,
+			"a scan needs %s Huffman table %d, which no DHT segment before it defines", name, slot)
+	}
+	t := d.tables.findTable(d.jpeg.huffman[class][slot], dc)
+	if t == nil {
+		return nil, d.jpeg.newDamaged(s.start,
+			"a scan needs %s Huffman table %d, which is no prefix code, or of DC values beyond 15 bits", name, slot)
+	}
+	return t, nil
+}
+
 // inexactFill is why one MCU may look different. libjpeg-turbo's fast routine takes a fill byte
 // for a marker, and keeps what it has read as zero bits in addition to what its slow routine
 // then reads.

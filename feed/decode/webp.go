@@ -7,20 +7,6 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/webp"
 )
 
-// openWebP reads the header of a WebP file.
-func (l *library) openWebP(data []byte) (image.Config, string, error) {
-	opened, err := webp.Open(data)
-	if err != nil {
-		return image.Config{}, "", webpError(err)
-	}
-	l.webp = opened
-	mode := "RGB"
-	if opened.Alpha {
-		mode = "RGBA"
-	}
-	return image.Config{Width: opened.Width, Height: opened.Height}, mode, nil
-}
-
 // webpError turns an error of package webp into a SampleError.
 func webpError(err error) error {
 	var damage *webp.Damage

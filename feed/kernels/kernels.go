@@ -1,6 +1,6 @@
 // Package kernels lists the assembly of the feed and the processor features that it needs. The
 // dispatchers, `stoker doctor` and the test that reads the machine code (cmd/stoker,
-// TestAssemblyKeepsToItsGates) share this table.
+// TestAssemblyUsesOnlyCheckedInstructions) share this table.
 //
 // A kernel that a processor cannot run is replaced by plain Go, which gives the same bytes. To
 // see that on a processor that runs them all, switch features off:

@@ -16,9 +16,6 @@ import (
 // magic begins a PPM file; size in text and pixels follow.
 const magic = "P6\n"
 
-// quality of JPEGs that Go's encoder writes for resized images, with 4:2:0 subsampling.
-const quality = 95
-
 // maker makes the packed form of a file. It is not safe for concurrent use.
 type maker struct {
 	Form

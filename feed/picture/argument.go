@@ -15,6 +15,20 @@ type arguments struct {
 	err  error
 }
 
+// RefusalError says which part of a program is not supported to Pillow's byte. Pillow has to do
+// it.
+type RefusalError struct {
+	Op   int    // its position among the ops, from 0; -1: the source
+	Text string // the rejected case
+}
+
+func (r *RefusalError) Error() string {
+	if r.Op < 0 {
+		return "source: " + r.Text
+	}
+	return fmt.Sprintf("op %d: %s", r.Op, r.Text)
+}
+
 // refuse records that the op is valid, but not supported to the byte.
 func (a *arguments) refuse(format string, values ...any) {
 	if a.err == nil {

@@ -77,14 +77,6 @@ func gaussianRadius(r float32) float32 {
 	return l + a
 }
 
-// blur is one direction of a box blur. radius pixels on both sides count in full, the next ones
-// in part. shares are the weights, in units of 2**-24.
-type blur struct {
-	radius int
-	shares [2]uint32
-	idle   bool
-}
-
 func newBlur(radius float32) blur {
 	r := int(radius)
 	whole := uint32(float32(1<<24) / (float32(radius*2) + 1))

@@ -8,15 +8,6 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// segment is a sequence of crops, flips and resizes in one mode that are done together. Planes
-// of colour and of transparency differ only in their fill.
-type segment struct {
-	bands         int
-	size          image.Point // of the result
-	colour, alpha *transform.Geometry
-	idle          bool // nothing has to be done
-}
-
 func (c *compiler) newSegment() *segment {
 	colour, alpha := transform.NewGeometry(c.size, c.pillow), transform.NewGeometry(c.size, c.pillow)
 	return &segment{bands[c.mode], c.size, colour, alpha, true}
@@ -171,8 +162,6 @@ func transposeImage(out, in []byte, size image.Point, up, left bool) {
 		}
 	}
 }
-
-const nearest = 0
 
 func compileResize(c *compiler, a *arguments) {
 	size := image.Point{a.readWholeNumber(0, 1, longestSide), a.readWholeNumber(1, 1, longestSide)}

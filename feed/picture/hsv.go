@@ -125,35 +125,6 @@ func (r *raster) threeBands() (a, b, c []byte) {
 	return a, r.planes[1][:len(a)], r.planes[2][:len(a)]
 }
 
-// compileHue is torchvision's adjust_hue. NumPy has turned the shift into a byte to add.
-func compileHue(c *compiler, a *arguments) {
-	by := uint8(a.readWholeNumber(0, 0, 255))
-	switch {
-	case c.mode == "L" || c.mode == "1":
-		return
-	case c.mode != "RGB" && c.mode != "RGBA" && c.mode != "LA":
-		a.refuse("mode %q", c.mode)
-		return
-	}
-	there, back := conversions[[2]string{c.mode, "RGB"}], conversions[[2]string{"RGB", c.mode}]
-	if c.mode == "RGB" {
-		there, back = inTurn(), inTurn()
-	}
-	c.addStep(inTurn(there, func(w *Worker) error {
-		t := hsvTables()
-		r, g, b := w.picture.threeBands()
-		from := 0
-		if canEnhance {
-			from = turnHueSIMD(r, g, b, by)
-		}
-		for i := from; i < len(r); i++ {
-			h, s, v := t.fromRGB(r[i], g[i], b[i])
-			r[i], g[i], b[i] = t.rgbOf(h+by, s, v)
-		}
-		return nil
-	}, back))
-}
-
 // placeBySector assigns the three values of a colour to red, green and blue, by the sixth of
 // the circle of its hue. mid falls in odd sixths and rises in even ones.
 func placeBySector(sector uint8, most, mid, least uint8) (r, g, b uint8) {

@@ -2,9 +2,6 @@ package picture
 
 import "math"
 
-// lookUp replaces each value of a band by another one.
-type lookUp [256]uint8
-
 // applyTables applies tables, one per band.
 func applyTables(w *Worker, tables []lookUp) {
 	for c := range tables {

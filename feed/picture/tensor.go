@@ -11,23 +11,6 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// outputForm says how to write a picture: as pixels, or as a tensor in which each value of each
-// band becomes a number. Erased parts are written over it.
-type outputForm struct {
-	dtype  string // "bool" is NumPy's view of mode "1": 0 and 255
-	planes bool   // bands one after the other, instead of interleaved
-	values [][256]float32
-	table  []*transform.Numbers // of values, if dtype is a float
-	erased []part
-}
-
-// part is a rectangle of the tensor and its new values: a number per band, or one for each
-// place, band by band.
-type part struct {
-	where  image.Rectangle
-	values []float32
-}
-
 func compileEnd(dtype string, planes bool) func(*compiler, *arguments) {
 	return func(c *compiler, a *arguments) {
 		if c.mode == "1" {

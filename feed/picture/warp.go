@@ -27,6 +27,8 @@ const (
 	bicubic  = 3
 )
 
+const nearest = 0
+
 func compileWarp(kind int) func(*compiler, *arguments) {
 	return func(c *compiler, a *arguments) {
 		size := image.Point{a.readWholeNumber(0, 1, longestSide), a.readWholeNumber(1, 1, longestSide)}
@@ -360,23 +362,6 @@ func (m *mapping) fitsFixedPoint() bool {
 	return true
 }
 
-// spot is the place in the picture from which a pixel of a row comes. left and top are the
-// pixel before it, dx and dy its distance from the middle of that pixel.
-type spot struct {
-	column    int // of the result
-	where     uint8
-	left, top int32
-	dx, dy    float64
-}
-
-// The kinds of spots: in the picture, beyond it, or NaN after 0 divided by 0, which counts as
-// within the picture and is black.
-const (
-	within = iota
-	beyond
-	nowhere
-)
-
 // mixer computes pixels of a row from the pixels around spots. Beyond its edges a plane repeats
 // its last pixels.
 type mixer func(row, plane []byte, size image.Point, spots []spot, fill uint8)
@@ -396,22 +381,6 @@ func (w *Worker) sampleRows(out, in *raster, m *mapping, fill [4]uint8, taps int
 			mix(row, plane, in.size, w.spots, fill[c])
 		}
 	}
-}
-
-// span is the columns [first, end) of a row.
-type span struct{ first, end int }
-
-// lanes are the spots of a row from its first pixel on, in the layout of the kernels: the first
-// of the taps by taps pixels, and the distance of the place from it. rest has a byte for every
-// four spots. A low bit marks a spot that is not for the kernel, although it writes something
-// there; the bit four higher marks one that is beyond the picture.
-type lanes struct {
-	at         []int32
-	dx, dy     []float64
-	rest       []uint8
-	taps       int
-	first, end int    // outside of these the kernel has nothing to do
-	beyond     []span // lanes beyond the picture
 }
 
 // find sets the spots of row y for the kernel: none if it does not run here.

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/stoker-dev/stoker/feed"
 )
 
 // patience is how long the daemon tries to send a packet before it gives the client up.
@@ -197,4 +199,13 @@ func closeAll(fds []int) {
 	for _, fd := range fds {
 		closeDescriptor(fd)
 	}
+}
+
+// failureOf tells a client why its session ends, and whether its data are at fault.
+func failureOf(why error) failure {
+	f := failure{Type: "error", Text: shorten([]byte(why.Error()), maxPacket/8), Fatal: true}
+	if kind := feed.KindOf(why); kind != "" {
+		f.Kind, f.Hint = string(kind), "the files may be sound, so nothing was put in their place"
+	}
+	return f
 }

@@ -2,65 +2,9 @@ package serve
 
 import (
 	"encoding/json"
-	"errors"
 
 	"github.com/stoker-dev/stoker/feed"
 )
-
-// openedOf returns the answer to an open with its descriptors: the ring's, and a memfd with the
-// classes if they do not fit into a packet.
-func openedOf(s *session) (*opened, []int, error) {
-	l := s.share.loader
-	spec := l.FullSpec()
-	m := &opened{
-		Type: "opened", Samples: l.Samples(), Steps: spec.PlanOrder(l.Samples(), spec.Batch).Steps(0),
-		Classes: l.Classes(), Manifest: l.Manifest(), Pipeline: l.Pipeline(),
-		Ring: ringLayoutOf(s), Notes: fitting(l.Notes(), maxPacket/4),
-	}
-	ring, err := duplicate(s.ring.File().Fd())
-	if err != nil {
-		return nil, nil, err
-	}
-	text, err := json.Marshal(m.Classes)
-	if err == nil && len(text) <= maxPacket/2 {
-		return m, []int{ring}, nil
-	}
-	classes := -1
-	if err == nil {
-		classes, err = memfd("stoker-classes", text)
-	}
-	if err != nil {
-		closeDescriptor(ring)
-		return nil, nil, errors.Join(errors.New("send the names of the classes"), err)
-	}
-	m.Classes, m.Bytes = nil, len(text)
-	return m, []int{ring, classes}, nil
-}
-
-func ringLayoutOf(s *session) ringLayout {
-	spec, layout := s.share.loader.FullSpec(), s.share.loader.SlotLayout()
-	height, width := s.share.loader.TensorShape()
-	images := field{
-		Offset: int(layout.Images), Shape: []int{spec.Batch, channels, height, width}, DType: spec.Output.DType,
-		Strides: stridesOf(spec, height, width, int(layout.Sample)),
-	}
-	return ringLayout{
-		Bytes: s.ring.Bytes(), Slots: s.ring.Slots(), SlotBytes: s.ring.SlotBytes(), Images: images,
-		Labels:  field{Offset: int(layout.Labels), DType: "int64"},
-		Indices: field{Offset: int(layout.Indices), DType: "int64"},
-	}
-}
-
-const channels = 3
-
-// stridesOf returns the distances, in bytes, to the next sample, channel, row and column.
-func stridesOf(spec feed.Spec, height, width, sample int) []int {
-	item := sample / (channels * height * width)
-	if spec.Output.Layout == "channels_last" {
-		return []int{sample, item, channels * width * item, channels * item}
-	}
-	return []int{sample, height * width * item, width * item, item}
-}
 
 // batchOf returns the announcement of a batch. bad is how many samples of the epoch were bad up
 // to its end.
@@ -94,15 +38,6 @@ func exactlyOnce(p *passage, report feed.Report) *bool {
 		return nil
 	}
 	return report.ExactlyOnce
-}
-
-// failureOf tells a client why its session ends, and whether its data are at fault.
-func failureOf(why error) failure {
-	f := failure{Type: "error", Text: shorten([]byte(why.Error()), maxPacket/8), Fatal: true}
-	if kind := feed.KindOf(why); kind != "" {
-		f.Kind, f.Hint = string(kind), "the files may be sound, so nothing was put in their place"
-	}
-	return f
 }
 
 // fitting returns the first items of a list, as many as fit into the given number of bytes of

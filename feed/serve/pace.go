@@ -67,16 +67,3 @@ func (p *pace) noteTime(now time.Time, next party) {
 	}
 	p.waiting, p.since = next, now
 }
-
-// notePace determines which side waits now. The caller holds mu.
-func (s *session) notePace() {
-	who := nobodyWaits
-	switch counts := s.ring.CountSlots(); {
-	case s.run == nil || s.run.over && len(s.run.queue) == 0:
-	case counts.Loaned == 0 && len(s.run.queue) > 0:
-		who = clientWaits
-	case counts.Free == 0 && counts.Filling == 0:
-		who = daemonWaits
-	}
-	s.pace.noteTime(time.Now(), who)
-}

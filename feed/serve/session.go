@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stoker-dev/stoker/feed"
-	"github.com/stoker-dev/stoker/feed/order"
 	"github.com/stoker-dev/stoker/feed/ring"
 )
 
@@ -33,39 +32,6 @@ type session struct {
 	closed bool
 	pace   pace
 	counts sessionCounts
-}
-
-// startRequest is a run: what one start asked for, and how far it is.
-type startRequest struct {
-	number int64
-	batch  int
-	once   bool
-	pass   *passage    // whose steps are being submitted
-	step   int         // the next to submit
-	queue  []*slotFill // submitted, not yet delivered
-	over   bool        // nothing more will be submitted
-}
-
-// passage is one epoch of a run.
-type passage struct {
-	pass     pass
-	epoch    int64
-	from     int
-	steps    int
-	released int // batches
-}
-
-// slotFill is one batch on its way through a slot.
-type slotFill struct {
-	run     *startRequest
-	passage *passage
-	step    int
-	slot    int
-	job     job
-	since   time.Time // of its submission
-	wanted  time.Time
-	filled  bool
-	batch   feed.Filled // once filled
 }
 
 // startRun begins a run and drops what the old one had in progress.
@@ -100,20 +66,6 @@ func (s *session) beginPassage(epoch int64, from, batch, bad int) (*passage, err
 		return nil, err
 	}
 	return &passage{pass: p, epoch: epoch, from: from, steps: p.Steps()}, nil
-}
-
-// inherit continues a passage after the steps that a daemon which died handed out.
-func (p *passage) inherit(r *request) error {
-	digest, err := order.ParseDigest(r.Digest)
-	if err == nil && r.Done > p.steps {
-		err = fmt.Errorf("%d steps are done of %d", r.Done, p.steps)
-	}
-	if err != nil {
-		return fmt.Errorf("a start of run %d in the middle of epoch %d: %w", r.Run, r.Epoch, err)
-	}
-	p.released = r.Done
-	p.pass.Inherit(digest, r.Samples)
-	return nil
 }
 
 // dropRun frees the slots of a run that were not delivered. The caller holds mu. Cancel waits
@@ -256,6 +208,21 @@ func (s *session) countConsumed(f *slotFill, waited float64) {
 	}
 }
 
+// sessionCounts holds a session's sums.
+type sessionCounts struct {
+	delivered, consumed, samples, bad int64
+	waited                            time.Duration
+}
+
+// release counts a consumed batch.
+func (c *sessionCounts) release(f *slotFill, waited float64) {
+	c.consumed++
+	c.samples += int64(f.batch.Count)
+	if waited > 0 && waited < 1e9 { // the client's value is not checked further: it is only added up
+		c.waited += time.Duration(waited * float64(time.Second))
+	}
+}
+
 // sendReport sends the report of an epoch from a goroutine. A million samples take 40 ms, too
 // long to hold the lock that pongs need.
 func (s *session) sendReport(r *startRequest, p *passage) {
@@ -313,4 +280,17 @@ func (s *session) describeState(now time.Time) string {
 		return fmt.Sprintf("all %d slots are on loan: a release is awaited", counts.Loaned)
 	}
 	return fmt.Sprintf("slots of an earlier run are being freed: %d of %d", counts.Filling, s.ring.Slots())
+}
+
+// notePace determines which side waits now. The caller holds mu.
+func (s *session) notePace() {
+	who := nobodyWaits
+	switch counts := s.ring.CountSlots(); {
+	case s.run == nil || s.run.over && len(s.run.queue) == 0:
+	case counts.Loaned == 0 && len(s.run.queue) > 0:
+		who = clientWaits
+	case counts.Free == 0 && counts.Filling == 0:
+		who = daemonWaits
+	}
+	s.pace.noteTime(time.Now(), who)
 }

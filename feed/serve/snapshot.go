@@ -34,21 +34,6 @@ type sessionSnapshot struct {
 	Bad           int64
 }
 
-// sessionCounts holds a session's sums.
-type sessionCounts struct {
-	delivered, consumed, samples, bad int64
-	waited                            time.Duration
-}
-
-// release counts a consumed batch.
-func (c *sessionCounts) release(f *slotFill, waited float64) {
-	c.consumed++
-	c.samples += int64(f.batch.Count)
-	if waited > 0 && waited < 1e9 { // the client's value is not checked further: it is only added up
-		c.waited += time.Duration(waited * float64(time.Second))
-	}
-}
-
 // takeSnapshot returns the daemon's current state.
 func (d *daemon) takeSnapshot() Snapshot {
 	d.mu.Lock()

@@ -5,6 +5,11 @@ import (
 	"image"
 )
 
+// Choice is the result of the random choices for one sample: crop boxes and flips.
+type Choice struct {
+	stages []stage
+}
+
 // stage is what happens between two images in memory: a part of the first is resized, and a
 // part of the result is kept, mirrored and put on a canvas. Most programs are one stage. A
 // second one is needed after an op that cannot be combined with the next, as between two

@@ -12,6 +12,23 @@ import (
 	"github.com/stoker-dev/stoker/feed/order"
 )
 
+// Op is a transform in a Spec, named after torchvision's. Fields that an op does not use are
+// omitted.
+type Op struct {
+	Name     string     `json:"op"`                      // a name in allOps
+	Size     []int      `json:"size,omitempty"`          // [height, width]; resize also [shorter side]
+	Scale    [2]float64 `json:"scale,omitzero"`          // random_resized_crop: area, default 0.08, 1
+	Ratio    [2]float64 `json:"ratio,omitzero"`          // random_resized_crop: width / height, default 3/4, 4/3
+	Filter   string     `json:"filter,omitempty"`        // "bilinear" (default), "bicubic"
+	MaxSize  int        `json:"max_size,omitempty"`      // resize to the shorter side: cap on the longer one
+	Padding  []int      `json:"padding,omitempty"`       // random_crop: left, top, right, bottom
+	Fill     []float64  `json:"fill,omitempty"`          // random_crop: value of the padding, 0..255
+	IfNeeded bool       `json:"pad_if_needed,omitempty"` // random_crop
+	P        *float64   `json:"p,omitempty"`             // flips, default 0.5
+	Mean     []float64  `json:"mean,omitempty"`          // normalize
+	Std      []float64  `json:"std,omitempty"`           // normalize
+}
+
 // allOps are the supported transforms by name, with their compile functions.
 var allOps = map[string]func(Op, *numberMeaning) (step, error){
 	"resize":                 compileResize,

@@ -18,20 +18,8 @@ import (
 // pixels are still in the first-level cache when they are needed again. Each row holds red,
 // then green, then blue, with room for whole vectors; the extra bytes are never used.
 
-// stripRows is how many rows the horizontal pass processes at once, so that it loads the
-// weights only once for all of them.
-const stripRows = 4
-
-// padRow rounds the width of a row up to whole vectors.
-func padRow(n int) int { return (n + planes.Vector - 1) &^ (planes.Vector - 1) }
-
 // rowSink takes a finished row: red, green, blue at row, row[stride:], row[2*stride:].
 type rowSink func(y int, row []byte, stride int)
-
-// stageImage is an image between two stages.
-type stageImage struct {
-	picture planes.Picture
-}
 
 // imageBehind returns the image after stage s, which is stage number i.
 func (w *Worker) imageBehind(i int, s *stage) *stageImage {
@@ -120,16 +108,6 @@ type reader struct {
 	across, down  bool
 	verticalFirst bool
 	read          func(y int, dst []byte, stride int)
-}
-
-// rowWindow holds consecutive rows between the passes.
-type rowWindow struct {
-	rows        []byte
-	stride      int // of a plane within a row
-	row         int // bytes of a row
-	first, next int // it holds rows first to next-1
-	end         int // of all rows
-	capacity    int
 }
 
 func (v *rowWindow) beginRows(r *reader, stride, keep int) {

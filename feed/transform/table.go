@@ -6,6 +6,10 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
+// stripRows is how many rows the horizontal pass processes at once, so that it loads the
+// weights only once for all of them.
+const stripRows = 4
+
 // splitWeight splits a weight for 16-bit multiplications, as weights have 22 bits and more: it
 // is high * 65536 + low with low in [-32768, 32767]. The sums of both parts are exact, so the
 // result is that of plain arithmetic.

@@ -8,6 +8,15 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
+// Output describes a sample's tensor.
+type Output struct {
+	DType  string `json:"dtype"`  // "uint8", "float16", "bfloat16", "float32"
+	Layout string `json:"layout"` // "nchw", "channels_last"
+	// Pillow is the major version of Pillow whose bytes are wanted, by default 13. Before 13
+	// some resizes differ in single bits, see verticalFirst.
+	Pillow int `json:"pillow,omitempty"`
+}
+
 // form describes a tensor in memory.
 type form struct {
 	height, width int
@@ -218,3 +227,6 @@ func convertPlane(dst, pixels []byte, table *[256]uint32) {
 		binary.LittleEndian.PutUint32(dst[4*i:], table[v])
 	}
 }
+
+// padRow rounds the width of a row up to whole vectors.
+func padRow(n int) int { return (n + planes.Vector - 1) &^ (planes.Vector - 1) }

@@ -20,40 +20,6 @@ import (
 	"github.com/stoker-dev/stoker/feed/order"
 )
 
-// Op is a transform in a Spec, named after torchvision's. Fields that an op does not use are
-// omitted.
-type Op struct {
-	Name     string     `json:"op"`                      // a name in allOps
-	Size     []int      `json:"size,omitempty"`          // [height, width]; resize also [shorter side]
-	Scale    [2]float64 `json:"scale,omitzero"`          // random_resized_crop: area, default 0.08, 1
-	Ratio    [2]float64 `json:"ratio,omitzero"`          // random_resized_crop: width / height, default 3/4, 4/3
-	Filter   string     `json:"filter,omitempty"`        // "bilinear" (default), "bicubic"
-	MaxSize  int        `json:"max_size,omitempty"`      // resize to the shorter side: cap on the longer one
-	Padding  []int      `json:"padding,omitempty"`       // random_crop: left, top, right, bottom
-	Fill     []float64  `json:"fill,omitempty"`          // random_crop: value of the padding, 0..255
-	IfNeeded bool       `json:"pad_if_needed,omitempty"` // random_crop
-	P        *float64   `json:"p,omitempty"`             // flips, default 0.5
-	Mean     []float64  `json:"mean,omitempty"`          // normalize
-	Std      []float64  `json:"std,omitempty"`           // normalize
-}
-
-// Output describes a sample's tensor.
-type Output struct {
-	DType  string `json:"dtype"`  // "uint8", "float16", "bfloat16", "float32"
-	Layout string `json:"layout"` // "nchw", "channels_last"
-	// Pillow is the major version of Pillow whose bytes are wanted, by default 13. Before 13
-	// some resizes differ in single bits, see verticalFirst.
-	Pillow int `json:"pillow,omitempty"`
-}
-
-// Program is a compiled list of Ops. It is safe for concurrent use.
-type Program struct {
-	steps  []step
-	form   form
-	pillow int
-	cache  weightCache
-}
-
 // Compile checks the ops, which have torchvision's order, and combines them.
 func Compile(ops []Op, out Output) (*Program, error) {
 	p := &Program{pillow: out.Pillow}
@@ -90,11 +56,6 @@ func (p *Program) TensorShape() (height, width int) { return p.form.height, p.fo
 
 // Bytes returns the size of a sample's tensor.
 func (p *Program) Bytes() int { return 3 * p.form.height * p.form.width * p.form.bytes }
-
-// Choice is the result of the random choices for one sample: crop boxes and flips.
-type Choice struct {
-	stages []stage
-}
 
 // Choose makes the random choices for one sample of the given size.
 func (p *Program) Choose(width, height int, seed, epoch, sample uint64) (Choice, error) {

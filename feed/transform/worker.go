@@ -34,3 +34,26 @@ type Worker struct {
 
 // NewWorker returns a Worker for any Program.
 func NewWorker() *Worker { return &Worker{simd: hasSIMD && planes.HasSIMD} }
+
+// Program is a compiled list of Ops. It is safe for concurrent use.
+type Program struct {
+	steps  []step
+	form   form
+	pillow int
+	cache  weightCache
+}
+
+// rowWindow holds consecutive rows between the passes.
+type rowWindow struct {
+	rows        []byte
+	stride      int // of a plane within a row
+	row         int // bytes of a row
+	first, next int // it holds rows first to next-1
+	end         int // of all rows
+	capacity    int
+}
+
+// stageImage is an image between two stages.
+type stageImage struct {
+	picture planes.Picture
+}

@@ -18,17 +18,6 @@ import (
 	"strings"
 )
 
-// InstructionSet is the name of an instruction set as in the manuals; "" for instructions that
-// every processor of the architecture has.
-type InstructionSet string
-
-// Function is a function of a program.
-type Function struct {
-	Name     string // with its package
-	Assembly bool   // written in assembly; the compiler uses only the sets that GOAMD64 allows
-	Code     []byte // includes the padding before the next function
-}
-
 // Read returns the functions of an ELF program, stripped or not, and its architecture by the
 // name of GOARCH.
 func Read(path string) (functions []Function, arch string, err error) {

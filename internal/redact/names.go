@@ -84,22 +84,6 @@ func namesSecret(words []string) bool {
 		strings.HasSuffix(last, "key") || strings.HasSuffix(last, "pass")
 }
 
-// leadsToSecret reports whether a part of a value names a secret and another part follows:
-// webhook,749370, or the path api_key/749370. It is false for the name of a file, because the
-// secret would be in the file. The word "tokens" does not count: language models read tokens.
-func leadsToSecret(value string) bool {
-	if extensions()[extension(value)] {
-		return false
-	}
-	parts := strings.FieldsFunc(value, func(r rune) bool { return isBetween(r) && !strings.ContainsRune("-_.", r) })
-	for i := range len(parts) - 1 {
-		if words := wordsOf(parts[i]); trustOf(parts[i]) == secret && words[len(words)-1] != "tokens" {
-			return true
-		}
-	}
-	return false
-}
-
 // wordsOf splits a name into lower-case words at dashes, dots, underscores, digits and capital
 // letters.
 func wordsOf(name string) []string {
@@ -114,3 +98,6 @@ func wordsOf(name string) []string {
 	}
 	return strings.FieldsFunc(b.String(), func(r rune) bool { return !unicode.IsLetter(r) })
 }
+
+// isBetween reports whether a character separates words.
+func isBetween(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

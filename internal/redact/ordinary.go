@@ -178,9 +178,6 @@ func isOrdinary(value string) bool {
 	return mixed <= 2 && short <= 2
 }
 
-// isBetween reports whether a character separates words.
-func isBetween(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-
 // changesOf counts the changes between letters and digits.
 func changesOf(run string) (changes int) {
 	digits := false
@@ -250,4 +247,20 @@ func isSpeakable(word string) bool {
 		}
 	}
 	return vowels*7 >= len(word)
+}
+
+// leadsToSecret reports whether a part of a value names a secret and another part follows:
+// webhook,749370, or the path api_key/749370. It is false for the name of a file, because the
+// secret would be in the file. The word "tokens" does not count: language models read tokens.
+func leadsToSecret(value string) bool {
+	if extensions()[extension(value)] {
+		return false
+	}
+	parts := strings.FieldsFunc(value, func(r rune) bool { return isBetween(r) && !strings.ContainsRune("-_.", r) })
+	for i := range len(parts) - 1 {
+		if words := wordsOf(parts[i]); trustOf(parts[i]) == secret && words[len(words)-1] != "tokens" {
+			return true
+		}
+	}
+	return false
 }

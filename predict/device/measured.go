@@ -73,7 +73,7 @@ func (c *clauses) readMeasure(text string) error {
 	if c.each {
 		gpus = 1
 	}
-	text = strings.TrimSuffix(text, "/step")
+	text = perSecond.Replace(strings.TrimSuffix(text, "/step"))
 	seconds, err := quantity.ParseSeconds(text)
 	if err != nil {
 		rate, wrong := quantity.ParseSampleRate(text)
@@ -92,6 +92,9 @@ func (c *clauses) readMeasure(text string) error {
 	}
 	return nil
 }
+
+// perSecond spells a second as the units do.
+var perSecond = strings.NewReplacer("/seconds", "/s", "/second", "/s", "/sec", "/s")
 
 // fillers join the parts of a sentence and say nothing.
 var fillers = map[string]bool{"at": true, "of": true, "with": true, "and": true, "using": true, "": true}
@@ -162,7 +165,7 @@ func (c *clauses) clause(what, word string) (err error) {
 	case "software":
 		c.m.Software = Software(word)
 	case "in":
-		c.m.Precision = hardware.Precision(strings.ToLower(c.takeWord()))
+		c.m.Precision = hardware.ReadPrecision(c.takeWord())
 		if !slices.Contains(hardware.Precisions, c.m.Precision) {
 			return fmt.Errorf("precision %q: expected fp32, tf32, fp16, bf16, fp8 or int8", c.m.Precision)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/spelling"
@@ -243,7 +244,23 @@ func FindWorkload(name string) (Workload, bool) {
 	if w, known := spelling.Find(name, Workloads, Workload.names); known {
 		return w, true
 	}
-	return spelling.Find(name, Counted(), Workload.names)
+	if w, known := spelling.Find(name, Counted(), Workload.names); known {
+		return w, true
+	}
+	if short := dropLibrary(name); short != name {
+		return FindWorkload(short)
+	}
+	return Workload{}, false
+}
+
+// dropLibrary removes from a name what torchvision, timm and the Hugging Face hub add to it:
+// "torchvision.models.resnet50", "timm/resnet50.a1_in1k".
+func dropLibrary(name string) string {
+	name = name[strings.LastIndex(name, "/")+1:]
+	name = strings.TrimPrefix(name, "torchvision.")
+	name = strings.TrimPrefix(name, "models.")
+	name, _, _ = strings.Cut(name, ".")
+	return name
 }
 
 // NearestWorkloads returns the names of the three networks that are spelled most

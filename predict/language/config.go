@@ -6,16 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// ParseConfig reads a model of one's own from its config.json, as transformers writes it.
-// What a file leaves out has the value that transformers gives it. Layers that are no
-// attention are refused, because nothing here knows their cost.
+// ParseConfig reads a model from its config.json, as transformers writes it. Values that a file leaves out
+// get the defaults of transformers. Layers other than attention are refused, since their cost is unknown.
 func ParseConfig(name string, data []byte) (Model, error) {
 	c, err := readConfig(name, data)
 	if err != nil {
@@ -24,18 +25,23 @@ func ParseConfig(name string, data []byte) (Model, error) {
 	if err := c.refuseFamily(); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", name, err)
 	}
-	if text, nested := c["text_config"].(map[string]any); nested { // of a model that sees or hears as well
+	whole := c
+	text, nested := c["text_config"].(map[string]any)
+	if nested { // of a model that sees or hears as well
 		c = text
 	}
+	c.liftParts()
+	c.fillDefaults()
 	m := c.readModel()
 	m.Name, m.Title, m.Source = name, name, name
+	m.Weights, m.TextOnly = whole.readWeights(), nested || whole.hasOtherSenses()
 	if err := c.check(m); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return m, nil
 }
 
-// readConfig reads the object that the file has to hold.
+// readConfig parses the file, which has to be a JSON object.
 func readConfig(name string, data []byte) (config, error) {
 	c := config{}
 	err := json.Unmarshal(data, &c)
@@ -52,7 +58,7 @@ func readConfig(name string, data []byte) (config, error) {
 	return c, nil
 }
 
-// findPlace says at which byte JSON goes wrong, if the error says it.
+// findPlace returns the byte at which JSON is wrong, if the error has it.
 func findPlace(err error) string {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -61,10 +67,10 @@ func findPlace(err error) string {
 	return fmt.Sprintf(", at byte %d", syntax.Offset)
 }
 
-// config is a configuration by the names of its values. Families spell some differently.
+// config holds the values of a file by name. Some names differ from family to family.
 type config map[string]any
 
-// number is the first of these values that is there; 0 if none is.
+// number returns the first of these values that the file has, or 0.
 func (c config) number(keys ...string) float64 {
 	for _, key := range keys {
 		if v, known := c[key].(float64); known {
@@ -74,7 +80,71 @@ func (c config) number(keys ...string) float64 {
 	return 0
 }
 
-// readSwitch is a value that is true or false, and what holds if it is not there.
+// numberOr returns the first of these values that the file has, even if it is 0, or else the default.
+func (c config) numberOr(otherwise float64, keys ...string) float64 {
+	for _, key := range keys {
+		if v, known := c[key].(float64); known {
+			return v
+		}
+	}
+	return otherwise
+}
+
+// fillDefaults adds values that published files of Gemma 3 omit: the defaults of Gemma3TextConfig.
+func (c config) fillDefaults() {
+	if !c.isOneOf("gemma3_text") {
+		return
+	}
+	for key, value := range map[string]float64{
+		"vocab_size": 262_208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+		"sliding_window": 4096, "sliding_window_pattern": 6,
+	} {
+		if _, known := c[key]; !known {
+			c[key] = value
+		}
+	}
+}
+
+// liftParts copies the values of attn_config and ffn_config, which DBRX and MPT have, to the top level.
+func (c config) liftParts() {
+	for _, part := range []string{"attn_config", "ffn_config"} {
+		values, _ := c[part].(map[string]any)
+		for key, value := range values {
+			if _, known := c[key]; !known {
+				c[key] = value
+			}
+		}
+	}
+}
+
+// hasOtherSenses reports whether the file describes more than the part that reads and writes text.
+func (c config) hasOtherSenses() bool {
+	for key := range c {
+		if slices.Contains([]string{"vision_config", "visual", "audio_config", "speech_config"}, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// readWeights returns the precision in which a quantized checkpoint stores weights. It returns "" if the
+// checkpoint is not quantized, or in an unknown format.
+func (c config) readWeights() hardware.Precision {
+	quantized, _ := c["quantization_config"].(map[string]any)
+	method, _ := quantized["quant_method"].(string)
+	inside := config(quantized)
+	switch bits := inside.number("bits", "w_bit", "wbits"); {
+	case method == "fp8" || method == "fbgemm_fp8":
+		return hardware.FP8
+	case method == "mxfp4" || bits == 4 || inside.readSwitch("load_in_4bit", false):
+		return INT4
+	case bits == 8 || inside.readSwitch("load_in_8bit", false):
+		return hardware.INT8
+	}
+	return ""
+}
+
+// readSwitch returns a value that is true or false, or the default if the file lacks it.
 func (c config) readSwitch(key string, otherwise bool) bool {
 	if v, known := c[key].(bool); known {
 		return v
@@ -88,40 +158,57 @@ func (c config) isOneOf(families ...string) bool {
 	return slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(kind, family) })
 }
 
-// Families whose output layer shares the embedding's weights where their file does not say so, and
+// Families whose output layer shares the weights of the embedding unless the file says otherwise, and
 // families whose feed-forward part has two matrices.
 var (
-	tied    = []string{"gemma", "gpt2", "gpt_bigcode", "bloom", "falcon", "opt", "cohere"}
+	tied = []string{
+		"gemma", "gpt2", "gpt_bigcode", "gpt_neo", "gpt-sw3", "openai-gpt", "bloom", "falcon", "opt", "cohere", "biogpt",
+		"cpmant", "ctrl", "ernie4_5", "granite_swa", "minicpm3", "mpt", "smollm3", "starcoder2", "vaultgemma", "xglm",
+		"youtu",
+	}
 	ungated = []string{
-		"gpt2", "gpt_neo", "gpt_bigcode", "gptj", "bloom", "falcon", "opt", "mpt", "phi", "starcoder2",
-		"nemotron",
+		"gpt2", "gpt_neo", "gpt_bigcode", "gptj", "gpt-sw3", "openai-gpt", "codegen", "bloom", "falcon", "opt", "mpt",
+		"phi", "starcoder2", "nemotron", "apertus", "arcee", "biogpt", "fuyu", "jais2", "nanochat", "persimmon", "xglm",
+	}
+	// sparseFamilies have experts. A file of theirs that lists none is incomplete.
+	sparseFamilies = []string{
+		"mixtral", "gpt_oss", "dbrx", "deepseek_v2", "deepseek_v3", "qwen2_moe", "qwen3_moe", "olmoe", "phimoe",
+		"glm4_moe", "granitemoe", "llama4", "jetmoe", "ernie4_5_moe",
 	}
 )
 
-// readModel takes what a model is made of.
+// isUngated reports whether a feed-forward part has two matrices and no gate.
+func (c config) isUngated() bool {
+	return c.isOneOf(ungated...) && !c.isOneOf("phi3", "phimoe", "phi4")
+}
+
+// readModel reads the shape of the model.
 func (c config) readModel() Model {
 	m := Model{
-		Layers: c.number("num_hidden_layers", "n_layer", "n_layers"),
-		Width:  c.number("hidden_size", "n_embd", "d_model"),
-		Heads:  c.number("num_attention_heads", "n_head", "n_heads"),
-		Words:  c.number("vocab_size"),
+		Layers: c.number("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+		Width:  c.number("hidden_size", "n_embd", "d_model", "n_embed"),
+		Heads:  c.number("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"),
+		Words:  c.number("vocab_size", "padded_vocab_size"),
 		Inner:  c.number("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
-		Tied:   c.readSwitch("tie_word_embeddings", c.isOneOf(tied...)),
+		Tied:   c.readSwitch("tie_word_embeddings", c.isOneOf(tied...) && !c.isOneOf("gpt_neox")),
 
-		Experts:     c.number("num_local_experts", "n_routed_experts", "num_experts"),
-		Chosen:      c.number("num_experts_per_tok", "experts_per_token"),
-		ExpertInner: c.number("moe_intermediate_size", "intermediate_size"),
+		Experts:     c.number("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts"),
+		Chosen:      c.number("num_experts_per_tok", "experts_per_token", "moe_top_k", "moe_topk", "moe_k"),
+		ExpertInner: c.number("moe_intermediate_size", "intermediate_size", "ffn_hidden_size"),
 		Latent: Latent{
 			Query: c.number("q_lora_rank"), Kept: c.number("kv_lora_rank"), Rotary: c.number("qk_rope_head_dim"),
 			Plain: c.number("qk_nope_head_dim"), Value: c.number("v_head_dim"),
 		},
 	}
-	m.KVHeads = cmp.Or(c.number("num_key_value_heads", "num_kv_heads"), m.Heads)
+	m.KVHeads = c.numberOr(m.Heads, "num_key_value_heads", "num_kv_heads", "kv_n_heads")
 	if c.readSwitch("multi_query", false) && !c.readSwitch("new_decoder_architecture", false) {
 		m.KVHeads = 1
 	}
-	m.HeadSize = cmp.Or(c.number("head_dim"), m.Width/m.Heads)
-	if c.isOneOf(ungated...) && !c.isOneOf("phi3", "phimoe") {
+	if c.readSwitch("multi_query_attention", false) { // GLM
+		m.KVHeads = c.numberOr(1, "multi_query_group_num")
+	}
+	m.HeadSize = c.numberOr(m.Width/m.Heads, "head_dim", "kv_channels")
+	if c.isUngated() {
 		m.Inner = cmp.Or(m.Inner, 4*m.Width) * 2 / gated // two matrices: as many weights as three of so much less
 	}
 	if m.Experts > 0 {
@@ -133,16 +220,16 @@ func (c config) readModel() Model {
 	return m
 }
 
-// readExperts takes which layers have experts, and those that every token passes.
+// readExperts reads which layers have experts, and how many experts every token passes.
 func (c config) readExperts(m *Model) {
-	m.Always = c.number("n_shared_experts")
+	m.Always = c.number("n_shared_experts", "moe_num_shared_experts", "num_shared_experts")
 	if c.isOneOf("llama4") {
 		m.Always = 1
 	}
 	if shared := c.number("shared_expert_intermediate_size"); shared > 0 {
 		m.Always = shared / m.ExpertInner
 	}
-	m.DenseLayers = c.number("first_k_dense_replace")
+	m.DenseLayers = c.number("first_k_dense_replace", "moe_layer_start_index")
 	if dense, listed := c["mlp_only_layers"].([]any); listed {
 		m.DenseLayers += float64(len(dense))
 	}
@@ -151,7 +238,7 @@ func (c config) readExperts(m *Model) {
 	}
 }
 
-// readWindow is how far local layers look back, and their share of all.
+// readWindow returns how many tokens local layers look back on, and the share of layers that are local.
 func (c config) readWindow(layers float64) (window, local float64) {
 	window = c.number("sliding_window", "attention_chunk_size")
 	if window == 0 || !c.readSwitch("use_sliding_window", true) {
@@ -181,7 +268,7 @@ func (c config) readWindow(layers float64) (window, local float64) {
 	return window, local
 }
 
-// expected is what a value of a configuration has to be.
+// expected is a value of a file with its limits.
 type expected struct {
 	name        string
 	value       float64
@@ -189,7 +276,7 @@ type expected struct {
 	whole       bool
 }
 
-// Limits of a configuration that are more than any model has.
+// Limits beyond any model.
 const (
 	mostOfShape  = 1e8 // layers, widths, heads, words
 	mostExperts  = 1e6
@@ -197,7 +284,7 @@ const (
 	sliver       = 1e-9
 )
 
-// listExpected are all values and what each has to be.
+// listExpected lists all values with their limits.
 func (c config) listExpected(m Model) []expected {
 	chosen := math.Min(1, m.Experts)
 	return []expected{
@@ -223,14 +310,15 @@ func (c config) listExpected(m Model) []expected {
 	}
 }
 
-// check fails if the values are no model whose cost is known.
+// check refuses values that are no model of known cost.
 func (c config) check(m Model) error {
 	for _, e := range c.listExpected(m) {
 		switch given, wrong := c.findWrongKind(e.name); {
 		case wrong:
 			return fmt.Errorf("%s is %s: expected a number", e.name, given)
 		case !(e.value >= e.least && e.value <= e.most) && e.least > 0 && e.value == 0:
-			return fmt.Errorf("%s is missing or 0: expected the config.json of a language model", e.name)
+			return fmt.Errorf("%s is missing or 0: expected the config.json of a language model, with the values that "+
+				"transformers would fill in", e.name)
 		case !(e.value >= e.least && e.value <= e.most):
 			return fmt.Errorf("%s is %s: expected %s to %s", e.name, quantity.Number(e.value),
 				quantity.Number(math.Ceil(e.least)), quantity.Number(e.most))
@@ -244,10 +332,33 @@ func (c config) check(m Model) error {
 	case m.HeadSize != math.Trunc(m.HeadSize):
 		return fmt.Errorf("hidden_size is %v: expected a multiple of the %v heads, or a head_dim", m.Width, m.Heads)
 	}
+	if err := c.refuseOtherExperts(m); err != nil {
+		return err
+	}
 	return c.refuseOtherLayers()
 }
 
-// findWrongKind is the value of a key that should be a number and is not, as the file has it.
+// refuseOtherExperts refuses a file that describes experts by unknown names, or that omits them.
+func (c config) refuseOtherExperts(m Model) error {
+	if m.Experts > 0 {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		count, _ := c[key].(float64)
+		if words := strings.ToLower(key); count > 1 && (strings.Contains(words, "expert") || strings.HasPrefix(words, "moe_")) &&
+			key != "num_experts_per_tok" && key != "experts_per_token" {
+			return fmt.Errorf("%s is %v, and num_experts is missing: expected the experts of a layer as num_experts, "+
+				"num_experts_per_tok and moe_intermediate_size", key, count)
+		}
+	}
+	if c.isOneOf(sparseFamilies...) {
+		return fmt.Errorf("num_experts is missing: a model of the family %v has experts: add num_experts, "+
+			"num_experts_per_tok and moe_intermediate_size", c["model_type"])
+	}
+	return nil
+}
+
+// findWrongKind returns the text of a value that should be a number and is not.
 func (c config) findWrongKind(key string) (text string, wrong bool) {
 	value := c[key]
 	switch value.(type) {
@@ -258,13 +369,16 @@ func (c config) findWrongKind(key string) (text string, wrong bool) {
 	return "", false
 }
 
-// refuseOtherLayers fails on layers that are no attention, and on a model of two halves.
+// refuseOtherLayers refuses layers other than attention, and models with an encoder and a decoder.
 func (c config) refuseOtherLayers() error {
 	if c.readSwitch("is_encoder_decoder", false) {
 		return errors.New("a model with encoder and decoder is not known: expected a decoder alone")
 	}
 	for key := range c {
-		if strings.HasPrefix(key, "mamba_") || strings.HasPrefix(key, "ssm_") || key == "state_size" {
+		if key == "hidden_size_per_layer_input" && c.number(key) > 0 {
+			return fmt.Errorf("%s: embeddings of each layer are not known: expected attention and feed-forward parts alone", key)
+		}
+		if strings.HasPrefix(key, "mamba_") || strings.HasPrefix(key, "linear_") && c.number(key) > 0 || strings.HasPrefix(key, "ssm_") || key == "state_size" {
 			return fmt.Errorf("%s: layers that keep a state are not known: expected attention alone", key)
 		}
 	}

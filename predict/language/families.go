@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// otherFamilies are words in names of families that are no decoders of attention alone, as
-// transformers spells them: encoders, models of two halves, models that see or hear, and models
-// whose layers keep a state. A configuration need not show by its values that it is one of them.
+// otherFamilies are words in the names of families that are not decoders of attention alone: encoders,
+// encoder-decoders, models that see or hear, and models whose layers keep a state. The values of a file
+// need not show it. The spelling is that of transformers.
 var otherFamilies = []string{
 	"bert", "roformer", "electra", "mpnet", "canine", "xlm", "xlnet", "esm", "esmc", "longformer", "big_bird",
 	"bigbird",
@@ -18,10 +18,16 @@ var otherFamilies = []string{
 	"blenderbot", "led", "fsmt", "switch_transformers",
 	"whisper", "wav2vec", "hubert", "speech", "audio", "musicgen", "clip", "vision", "vit", "dino", "blip", "trocr",
 	"mamba", "rwkv", "xlstm", "recurrent", "jamba", "bamba", "zamba", "hybrid", "nemotron_h", "falcon_h1", "lfm2",
-	"lfm3", "kimi_linear", "qwen3_next", "reformer",
+	"lfm3", "kimi_linear", "qwen3_next", "reformer", "minimax_text",
+	"aimv2", "beit", "bridgetower", "clap", "clvp", "flava", "groupvit", "markuplm", "layoutx", "omdet", "owlv", "sam",
+	"sam2", "sam3", "sew", "tapas", "tips", "tvp", "videoprism", "vilt", "vits", "wavlm", "xmod", "moshi", "csm", "dia",
+	"git", "perceiver", "encoder", "jetmoe", "doge", "longcat", "hrm", "decision",
 }
 
-// refuseFamily fails on a model that says itself that it is no decoder of attention alone.
+// otherNames are whole names of such families. As parts they occur in names of decoders, such as ernie4_5.
+var otherNames = []string{"ernie", "align", "align_text_model"}
+
+// refuseFamily refuses a model whose family or class is not a decoder of attention alone.
 func (c config) refuseFamily() error {
 	family, _ := c["model_type"].(string)
 	if isOther(family) {
@@ -38,15 +44,18 @@ func (c config) refuseFamily() error {
 	return nil
 }
 
-// shortWord is the length up to which a word has to stand alone: "led" is in "scaled".
+// shortWord is the length below which only whole words match: "led" is in "scaled".
 const shortWord = 4
 
-// isOther reports whether a name of a family or class has one of those words.
+// isOther reports whether the name of a family or class has one of those words.
 func isOther(name string) bool {
 	name, _, _ = strings.Cut(name, "For") // a class is named by its family and its task
 	name = strings.ToLower(name)
 	if strings.Contains(name, "decoder") && !strings.Contains(name, "encoder") {
 		return false // modernbert-decoder
+	}
+	if slices.Contains(otherNames, name) {
+		return true
 	}
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
 	return slices.ContainsFunc(otherFamilies, func(word string) bool {

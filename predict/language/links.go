@@ -91,7 +91,8 @@ func (t Training) ringTime(bytes, ranks, inside, pieces float64) float64 {
 	return bytes*(ranks-1)/ranks/rate + pieces*(ranks/inside*farLatency+inside*nearLatency)
 }
 
-// tensorTime is what sums within layers add to a micro-batch: two a pass and layer.
+// tensorTime is the time that sums within layers add to a micro-batch: two sums for each pass and layer.
+// PyTorch waits for them (asynchronous tensor parallelism is off by default), others overlap a part.
 func (t Training) tensorTime() float64 {
 	if t.Tensor == 1 {
 		return 0
@@ -102,7 +103,11 @@ func (t Training) tensorTime() float64 {
 	}
 	bytes := t.tokensOfMicro() * t.Model.Width * 2
 	one := 2 * t.ringTime(bytes, t.Tensor, math.Min(t.Tensor, t.perMachine()), 1)
-	return (1 - law.hiddenTensor) * sums * t.Model.Layers / t.Pipeline * one
+	hidden := law.hiddenTensor
+	if t.isPyTorch() {
+		hidden = 0
+	}
+	return (1 - hidden) * sums * t.Model.Layers / t.Pipeline * one
 }
 
 // contextTime is what passing keys and values around adds, beyond the attention behind which it runs.

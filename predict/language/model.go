@@ -2,7 +2,11 @@ package language
 
 import (
 	"math"
+	"regexp"
+	"slices"
+	"strings"
 
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/spelling"
 )
 
@@ -33,6 +37,9 @@ type Model struct {
 	Local  float64 // share of the layers that are local
 
 	Source string // of the configuration
+
+	Weights  hardware.Precision // of a quantized checkpoint; "" if it is not known to be one
+	TextOnly bool               // parts that see or hear are not counted
 }
 
 // Latent is multi-head latent attention: all that is kept of a token is one vector.
@@ -128,10 +135,34 @@ func (m Model) cacheSize(context float64) float64 {
 	return each * m.seenTokens(context)
 }
 
-// FindModel returns the model of that name or alias; case and punctuation do not count.
-func FindModel(name string) (Model, bool) { return spelling.Find(name, Models, Model.names) }
+// FindModel returns the model of a name or alias, regardless of case and punctuation. A name of the Hugging
+// Face hub may have an owner and words such as Instruct.
+func FindModel(name string) (Model, bool) {
+	if m, known := spelling.Find(name, Models, Model.names); known {
+		return m, true
+	}
+	_, repository, found := strings.Cut(name, "/")
+	if !found {
+		repository = name
+	}
+	return spelling.Find(dropTuning(repository), Models, Model.names)
+}
 
-// NearestModels returns the names of the models that are spelled most like name.
+// tunings are words of a repository's name that do not change the model's shape.
+var tunings = []string{"meta", "instruct", "it", "chat", "hf", "base", "thinking"}
+
+// release matches words that number a release of the same shape: v0.1, 2507.
+var release = regexp.MustCompile(`^(v\d+\.\d+|\d{4})$`)
+
+// dropTuning removes those words from a repository's name.
+func dropTuning(name string) string {
+	words := strings.Split(strings.ToLower(name), "-")
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool {
+		return slices.Contains(tunings, word) || release.MatchString(word)
+	}), "-")
+}
+
+// NearestModels returns the names of models that are spelled most like name.
 func NearestModels(name string) []string { return spelling.Nearest(name, Models, Model.names) }
 
 func (m Model) names() []string { return append([]string{m.Name, m.Title}, m.Aliases...) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
@@ -41,10 +42,10 @@ type ServingRate struct {
 }
 
 const (
-	// bandwidthShare is what decoding reaches of the sheet's bandwidth, prefillShare what
-	// prefill reaches of the peak: the rows "tune" of testdata/published.csv.
+	// bandwidthShare is what decoding reaches of the sheet's bandwidth, inEngines what prefill reaches of the
+	// chip's timed products, as law.inModels is in training: the rows "tune" of testdata/published.csv.
 	bandwidthShare = 0.75
-	prefillShare   = 0.55
+	inEngines      = 0.776
 	// cacheShare is what attention over a scattered cache reaches of the bandwidth.
 	cacheShare = 0.80
 	// Weights of 8 and of 4 bits that one multiprocessor widens a second in PyTorch's own kernels, as
@@ -60,9 +61,26 @@ const (
 	memoryUsed = 0.9
 	// mostTokens of a request is more than any model takes.
 	mostTokens = 1e8
-	// mostRequests is where the engines' own limit is.
-	mostRequests = 2048
+	// mostRequests and passTokens are how many requests, and tokens of prompts, an engine computes in one pass:
+	// TensorRT-LLM's defaults of max_batch_size and max_num_tokens. The others are vLLM's defaults of
+	// max_num_seqs and max_num_batched_tokens (vllm/engine/arg_utils.py, 0.10), which are smaller below 70 GiB
+	// and on A100s.
+	mostRequests, passTokens = 2048, 8192
+	vllmRequests             = 1024
+	smallRequests, smallPass = 256, 2048
+	largeMemory              = 70 << 30
 )
+
+// passLimits are the requests in progress and the tokens of prompts that one pass computes at most.
+func (s Serving) passLimits() (requests, tokens float64) {
+	switch {
+	case s.Stack != VLLM:
+		return mostRequests, passTokens
+	case s.GPU.MemoryBytes.Value < largeMemory || strings.HasPrefix(s.GPU.Name, "a100"):
+		return smallRequests, smallPass
+	}
+	return vllmRequests, passTokens
+}
 
 // Solve solves the question.
 func (s Serving) Solve() (ServingRate, error) {
@@ -79,14 +97,15 @@ func (s Serving) Solve() (ServingRate, error) {
 	}
 	prefill := s.prefillTime(s.Input)
 	// Prompts of other requests are computed between the tokens of one.
-	perToken := one.sum() + batch*prefill/s.Output
+	others := s.sharedPrefill()
+	perToken := one.sum() + batch*others/s.Output
 	width := s.width()
 	around := func(v float64) stoker.Interval { return stoker.Interval{Low: v / width, Point: v, High: v * width} }
 	return ServingRate{
 		Batch: batch, Prefill: around(prefill + schedule), PerToken: around(perToken),
 		TokenRate: around(batch / perToken),
 		Weights:   one.weights / perToken, Cache: one.cache / perToken,
-		Compute:  (one.compute + batch*prefill/s.Output) / perToken,
+		Compute:  (one.compute + batch*others/s.Output) / perToken,
 		Messages: one.messages / perToken, Launches: one.launches / perToken,
 		Memory: (s.weights() + batch*s.cacheOf(s.Input+s.Output/2)*s.cacheCopies()) / s.Tensor,
 	}, nil
@@ -111,7 +130,8 @@ func (s Serving) requests() (float64, error) {
 	case s.Batch > 0:
 		return s.Batch, nil
 	}
-	return math.Min(mostRequests, most), nil
+	limit, _ := s.passLimits()
+	return math.Min(limit, most), nil
 }
 
 // guessedStep is one token in the mean where another model guesses: it makes its guesses one after
@@ -122,7 +142,7 @@ func (s Serving) guessedStep(batch float64) parts {
 	draft.Model, draft.Draft = *s.Draft, nil
 	guess, check := draft.decodeStep(batch), s.decodeStep(batch)
 	// All tokens of a guess pass the products; weights and cache are read once.
-	check.compute = math.Hypot(check.weights, (s.Guesses+1)*batch*2*s.Model.Active()/(s.peak()*s.Tensor*prefillShare)) -
+	check.compute = math.Hypot(check.weights, (s.Guesses+1)*batch*2*s.Model.Active()/(s.productRate()*s.Tensor)) -
 		check.weights
 	kept := s.Guesses + 1
 	if s.Accept < 1 {
@@ -145,7 +165,7 @@ func (p parts) sum() float64 { return p.weights + p.compute + p.cache + p.messag
 func (s Serving) decodeStep(batch float64) parts {
 	rate := s.GPU.MemoryRate.Value * s.Tensor
 	read := math.Max(s.readBytes(batch)/(rate*bandwidthShare), s.widenTime(batch))
-	compute := batch * 2 * s.Model.Active() / (s.peak() * s.Tensor * prefillShare)
+	compute := batch * 2 * s.Model.Active() / (s.productRate() * s.Tensor)
 	p := parts{weights: read, compute: math.Hypot(read, compute) - read}
 	p.cache = batch * s.cacheOf(s.Input+s.Output/2) * s.cacheCopies() / (rate * cacheShare)
 	p.messages = s.messages(batch)
@@ -186,7 +206,15 @@ func (s Serving) cacheCopies() float64 {
 
 // prefillTime is that of one prompt.
 func (s Serving) prefillTime(tokens float64) float64 {
-	return tokens*s.Model.forward(tokens/2)/(s.peak()*s.Tensor*prefillShare) + s.messages(tokens)
+	return tokens*s.Model.forward(tokens/2)/(s.productRate()*s.Tensor) + s.messages(tokens)
+}
+
+// sharedPrefill returns the time that the prompt of another request adds. Engines compute several short
+// prompts in one pass.
+func (s Serving) sharedPrefill() float64 {
+	_, tokens := s.passLimits()
+	together := math.Max(1, tokens/s.Input)
+	return s.prefillTime(s.Input) - s.messages(s.Input) + s.messages(together*s.Input)/together
 }
 
 // messages are the two sums of each layer over the GPUs that share it.
@@ -198,12 +226,13 @@ func (s Serving) messages(tokens float64) float64 {
 	return 2 * s.Model.Layers * (messageLatency*(1+math.Log2(s.Tensor)) + bytes/near(s.GPU))
 }
 
-// peak is what the GPU computes in; weights alone of 8 or 4 bits are multiplied in 16.
-func (s Serving) peak() float64 {
-	if s.Precision == hardware.INT8 || s.Precision == INT4 {
-		return s.GPU.FP16.Value
+// productRate is what products reach, FLOP/s. Weights alone of 8 or 4 bits are multiplied in 16.
+func (s Serving) productRate() float64 {
+	p := s.Precision
+	if p == hardware.INT8 || p == INT4 {
+		p = hardware.FP16
 	}
-	return s.GPU.Peak(s.Precision).Value
+	return s.GPU.Peak(p).Value * s.GPU.ProductShare(p).Value * inEngines
 }
 
 func (s Serving) weights() float64 {
@@ -246,6 +275,9 @@ func (s Serving) validate() error {
 		return fmt.Errorf("--tp %v does not divide the %v heads of %s", s.Tensor, s.Model.Heads, s.Model.Title)
 	case s.Batch < 0:
 		return fmt.Errorf("--batch is %v: expected 1 or more, or nothing for as many as memory holds", s.Batch)
+	case s.Draft != nil && s.Draft.Active() >= s.Model.Active():
+		return fmt.Errorf("--draft %s is no smaller than %s, so that its guesses save nothing: name a smaller model",
+			s.Draft.Title, s.Model.Title)
 	case s.Draft != nil && !(s.Guesses >= 1 && s.Guesses <= 64 && s.Accept >= 0 && s.Accept <= 1):
 		return fmt.Errorf("--guesses %v with --accept %v: expected 1 to 64 tokens and a share of 0%% to 100%%", s.Guesses,
 			s.Accept)

@@ -77,7 +77,8 @@ func (t Training) width() float64 {
 	return width
 }
 
-// isFitted reports whether testdata/training_fit.csv has a figure of the stack on the chip's generation.
+// isFitted reports whether testdata/training_fit.csv has enough figures of the stack on the chip's
+// generation. FSDP on Blackwell has five, of one source.
 func (t Training) isFitted() bool {
 	generation := t.GPU.ComputeMajor
 	boards := t.GPU.NVLink.Known() // all of them

@@ -205,6 +205,8 @@ func (t Training) checkSplit() error {
 			t.GPUs, t.Tensor, t.Pipeline, t.Context, t.Tensor*t.Pipeline*t.Context)
 	case !whole(t.Model.Heads / t.Tensor):
 		return fmt.Errorf("--tp %v does not divide the %v heads of %s", t.Tensor, t.Model.Heads, t.Model.Title)
+	case !whole(t.Tokens / t.Context):
+		return fmt.Errorf("--cp %v does not divide the %v tokens of a sequence", t.Context, t.Tokens)
 	case t.Virtual > 1 && t.Pipeline == 1:
 		return fmt.Errorf("--virtual %v is about the stages of a pipeline: expected --pp of 2 or more with it", t.Virtual)
 	case t.Pipeline*math.Max(1, t.Virtual) > t.Model.Layers:

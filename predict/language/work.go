@@ -15,6 +15,9 @@ type trainingLaw struct {
 	// What attention reaches of the best products: FlashAttention on an A100, in PyTorch on later
 	// chips, and cuDNN's on those.
 	attentionAmpere, attentionLater, attentionFused float64
+	// youngBlackwell is a further share of products and attention in PyTorch on Blackwell, for whose chips
+	// its kernels are new.
+	youngBlackwell float64
 	// v5pShare and v6eShare are what those TPUs reach of the sheet's peak; others lie between.
 	v5pShare, v6eShare float64
 	// How often numbers pass device memory of those that layerNumbers counts: operators one by one
@@ -32,7 +35,7 @@ type trainingLaw struct {
 var law = trainingLaw{
 	inModels: 0.78, inXLA: 0.94, narrow: 0.85,
 	attentionAmpere: 0.40, attentionLater: 0.23, attentionFused: 0.50,
-	v5pShare: 0.78, v6eShare: 0.55,
+	youngBlackwell: 0.71, v5pShare: 0.78, v6eShare: 0.55,
 	apart: 2.1, together: 0.67, castBytes: 1.7,
 	reachedNetwork: 0.5, hiddenGather: 0.9, hiddenTensor: 0.45,
 }
@@ -136,8 +139,20 @@ func (t Training) productRate(p hardware.Precision) float64 {
 	case t.Stack == XLA:
 		return peak * t.GPU.ProductShare(p).Value * law.inModels * law.inXLA
 	}
-	return peak * t.GPU.ProductShare(p).Value * law.inModels
+	return peak * t.GPU.ProductShare(p).Value * law.inModels * t.young()
 }
+
+// young returns the share that PyTorch reaches on Blackwell of what it reaches on earlier chips.
+func (t Training) young() float64 {
+	major := t.GPU.ComputeMajor
+	if !t.isPyTorch() || major < blackwellMajor || major >= geforceMajor {
+		return 1
+	}
+	return law.youngBlackwell
+}
+
+// isPyTorch reports whether the stack is plain PyTorch, without kernels of Transformer Engine or XLA.
+func (t Training) isPyTorch() bool { return t.Stack == FSDP || t.Stack == DeepSpeed }
 
 // attentionRate is what attention reaches, FLOP/s. It is computed in 16 bits.
 func (t Training) attentionRate() float64 {
@@ -151,7 +166,7 @@ func (t Training) attentionRate() float64 {
 	case t.Stack == Megatron || t.Stack == XLA:
 		return best * law.attentionFused
 	case t.GPU.ComputeMajor >= blackwellMajor:
-		return onBlackwell * hopper.FP16.Value * hopper.ProductShare(hardware.FP16).Value * law.attentionLater
+		return onBlackwell * hopper.FP16.Value * hopper.ProductShare(hardware.FP16).Value * law.attentionLater * t.young()
 	}
 	return best * law.attentionLater
 }

@@ -10,7 +10,7 @@ import (
 // fieldReader reads a flag into the job and notes where the value comes from.
 type fieldReader = func(d *job, flag string) error
 
-// readGiven hands what a flag's text says to set. A text that was not given says nothing.
+// readGiven parses a flag's text and passes the value to set. It does nothing if the flag was not given.
 func readGiven(flag string, text string, set func(v float64, printed string)) error {
 	if text == "" {
 		return nil
@@ -23,7 +23,7 @@ func readGiven(flag string, text string, set func(v float64, printed string)) er
 	return nil
 }
 
-// countOf sets a number of the setup.
+// countOf returns a reader that sets a number of the setup.
 func countOf(field func(*predict.Setup) *float64) fieldReader {
 	return func(d *job, flag string) error {
 		text := d.single(flag)
@@ -37,7 +37,7 @@ func countOf(field func(*predict.Setup) *float64) fieldReader {
 	}
 }
 
-// exactly sets a quantity of the setup that has no usual value.
+// exactly returns a reader that sets a quantity without a usual value.
 func exactly(field func(*predict.Setup) *stoker.Interval) fieldReader {
 	return func(d *job, flag string) error {
 		return readGiven(flag, d.Text(flag), func(v float64, printed string) {
@@ -47,7 +47,7 @@ func exactly(field func(*predict.Setup) *stoker.Interval) fieldReader {
 	}
 }
 
-// perRead sets what storage takes for one read. Whoever gives it reads one by one.
+// perRead returns a reader of what one read costs. It implies that samples are read one by one.
 func perRead(field func(*predict.Setup) *stoker.Interval) fieldReader {
 	return func(d *job, flag string) error {
 		return readGiven(flag, d.Text(flag), func(v float64, _ string) {
@@ -60,7 +60,7 @@ func perRead(field func(*predict.Setup) *stoker.Interval) fieldReader {
 	}
 }
 
-// usually sets a quantity as given, without doubt, else as the kind of data has it.
+// usually returns a reader that sets a quantity exactly as given, or to the usual value of the kind of data.
 func usually(field func(*job) (*stoker.Interval, predict.Amount)) fieldReader {
 	return func(d *job, flag string) error {
 		value, usual := field(d)

@@ -12,20 +12,20 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Fleet is what GPUs cost over years, for all faces.
+// Fleet is the answer to predict fleet, which text, JSON and pages print.
 type Fleet struct {
 	Question predict.Fleet
 	predict.Account
 	Assumed []string
 }
 
-// FleetTexts describe a fleet and its costs as a person types them.
+// FleetTexts are the flags of predict fleet, as they were typed.
 type FleetTexts struct {
 	Prices
 	GPU, GPUs, Years, Util, Buy, MTBF, Checkpoint, Restart string
 }
 
-// Predict says what the fleet costs.
+// Predict computes what the fleet costs over its years.
 func (t FleetTexts) Predict(table hardware.Table, say func(format string, args ...any)) (Fleet, error) {
 	q, err := t.readFleet(table, say)
 	if err != nil {
@@ -35,7 +35,7 @@ func (t FleetTexts) Predict(table hardware.Table, say func(format string, args .
 	return Fleet{Question: q, Account: account, Assumed: t.nameAssumed(q)}, err
 }
 
-// readFleet reads the question.
+// readFleet parses the flags.
 func (t FleetTexts) readFleet(table hardware.Table, say func(format string, args ...any)) (q predict.Fleet, err error) {
 	switch {
 	case t.GPU == "":
@@ -71,7 +71,7 @@ func (t FleetTexts) readFleet(table hardware.Table, say func(format string, args
 	return q, err
 }
 
-// readFailures reads how often a job fails, and what that costs it.
+// readFailures parses the time between failures, and what a checkpoint and a restart cost.
 func (t FleetTexts) readFailures(q *predict.Fleet) error {
 	for _, one := range []struct {
 		flag, text string
@@ -109,7 +109,7 @@ func (t FleetTexts) readPurchase() (float64, error) {
 	return float64(dollars), nil
 }
 
-// nameAssumed says what was assumed, as nothing was said of it.
+// nameAssumed lists the usual values that stand for flags that were not given.
 func (t FleetTexts) nameAssumed(q predict.Fleet) (words []string) {
 	if t.MTBF == "" {
 		words = append(words, "failures (--mtbf)")

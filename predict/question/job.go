@@ -6,18 +6,18 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 )
 
-// job is a setup with where each part of it comes from.
+// job is a setup together with the source of every input.
 type job struct {
 	predict.Setup
 	*Question
-	data   predict.Profile // the kind of data, of a sample of this network
+	data   predict.Profile // the usual figures of the kind of data, for samples of this network
 	inputs []Input
 	axes   []predict.Axis
-	named  []string       // words of the title
-	usual  predict.Access // how samples lie in storage
+	named  []string       // parts of the title
+	usual  predict.Access // how samples are stored, unless --access says otherwise
 }
 
-// unknownSetup is a job without any figure.
+// unknownSetup is a setup in which every input is unknown.
 func unknownSetup() predict.Setup { return predict.Setup{Workers: math.NaN(), Cores: math.NaN()} }
 
 func (d *job) note(name, value, source string) {
@@ -26,5 +26,5 @@ func (d *job) note(name, value, source string) {
 
 const given = Given
 
-// unknownWord keeps a figure unknown that the kind of data would fill in.
+// unknownWord is a flag's value that keeps the usual figure of the kind of data from being filled in.
 const unknownWord = "unknown"

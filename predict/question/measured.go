@@ -13,14 +13,14 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// anchor is a measured step that the answer is carried from.
+// anchor is a measured step, from which the forecast scales to what is asked.
 type anchor struct {
 	device.Measured
 	gpu hardware.GPU
 }
 
-// readMeasured reads the measured step of --measured or --like, and takes over
-// what the question itself leaves open: it is the same program.
+// readMeasured reads the measured step of --measured or --like. What the question leaves open is filled in
+// from it, since it is the same program.
 func (q *Question) readMeasured() (*anchor, error) {
 	if q.Text("measured") == "" && q.Text("like") == "" {
 		return nil, nil //nolint:nilnil // no measured step was given
@@ -56,7 +56,7 @@ func (q *Question) checkMeasured() error {
 	return nil
 }
 
-// measuredStep reads the text or the recording.
+// measuredStep parses --measured, or opens the recording of --like.
 func (q *Question) measuredStep() (m device.Measured, flag string, err error) {
 	if q.Text("measured") != "" {
 		if m, err = device.ParseMeasured(q.Text("measured")); err != nil {
@@ -77,7 +77,7 @@ func (q *Question) measuredStep() (m device.Measured, flag string, err error) {
 	return m, "like", nil
 }
 
-// withoutWaits takes the waits out of a measured step, if --util says for how long the device computed.
+// withoutWaits removes the waits from a measured step if --util says for which share the device computed.
 func (q *Question) withoutWaits(m device.Measured) (device.Measured, string, error) {
 	if q.Text("util") == "" {
 		return m, "measured", nil
@@ -93,7 +93,7 @@ func (q *Question) withoutWaits(m device.Measured) (device.Measured, string, err
 	return m, "measured", nil
 }
 
-// takeOver fills in what the question leaves open with what was measured.
+// takeOver copies GPU, precision, software and sizes from the measured step to flags that were not given.
 func (q *Question) takeOver(a *anchor) {
 	for _, open := range []struct {
 		flag, text string
@@ -112,8 +112,7 @@ func (q *Question) takeOver(a *anchor) {
 	}
 }
 
-// carry sets the step time over the batch size from the measured step, for all
-// batches that are asked for.
+// carry scales the measured step to every batch that is asked for, and sets the step time from it.
 func (d *job) carry(a *anchor) error {
 	if a == nil {
 		return nil
@@ -155,7 +154,7 @@ func (d *job) carry(a *anchor) error {
 // one class differ less (predict/RESULTS.md: 0.75 to 1.33).
 const muchSlower = 1.5
 
-// expectedOf is the step time that published figures give for the measured job.
+// expectedOf returns the step time that published figures give for the measured job.
 func (d *job) expectedOf(a *anchor) stoker.Interval {
 	curve, err := a.AsAnchor(d.Load, a.gpu).Load.StepCurve()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// StorageBenchmarkNames are the workloads of MLPerf Storage.
+// StorageBenchmarkNames returns the names of MLPerf Storage's workloads.
 func StorageBenchmarkNames() (names []string) {
 	for _, b := range predict.StorageBenchmarks {
 		names = append(names, b.Name)
@@ -20,58 +20,49 @@ func StorageBenchmarkNames() (names []string) {
 	return names
 }
 
-// readStorageBenchmark is the workload that --mlperf names.
-func (q *Question) readStorageBenchmark() (predict.StorageBenchmark, error) {
-	b, known := predict.FindStorageBenchmark(q.Text("mlperf"))
-	if !known {
-		return b, fmt.Errorf("--mlperf %q is no workload of MLPerf Storage v2.0: expected one of %s",
-			q.Text("mlperf"), strings.Join(StorageBenchmarkNames(), ", "))
-	}
-	return b, nil
-}
-
-// emulate fills in what MLPerf Storage gives a training workload, in place of what was
-// not said. The benchmark has no GPU: its accelerator sleeps for each batch.
-func (q *Question) emulate(d *job) error {
-	if q.Text("mlperf") == "" {
+// emulate fills in what MLPerf Storage prescribes for a training workload, unless a flag gives it. The
+// benchmark has no GPU: its accelerator sleeps for the time of a step.
+func (d *job) emulate() error {
+	if d.Text("mlperf") == "" {
 		return nil
 	}
-	b, err := q.readStorageBenchmark()
-	if err != nil {
-		return err
+	b, known := predict.FindStorageBenchmark(d.Text("mlperf"))
+	if !known {
+		return fmt.Errorf("--mlperf %q is no workload of MLPerf Storage v2.0: expected one of %s", d.Text("mlperf"),
+			strings.Join(StorageBenchmarkNames(), ", "))
 	}
-	if q.Text("model") != "" || q.Text("data") != "" || q.hasOwnNetwork() {
+	if d.Text("model") != "" || d.Text("data") != "" || d.hasOwnNetwork() {
 		return fmt.Errorf("--mlperf %s names network and data itself: leave --model, --data and --flops out", b.Name)
 	}
-	gpu := cmp.Or(q.Text("gpu"), "h100")
-	if row, known := q.Table.FindGPU(gpu); known {
+	gpu := cmp.Or(d.Text("gpu"), "h100")
+	if row, known := d.Table.FindGPU(gpu); known {
 		gpu = row.Name
 	}
 	step, accelerator := b.StepOn(gpu)
-	if accelerator == "" && q.Text("step") != "" {
+	if accelerator == "" && d.Text("step") != "" {
 		accelerator = gpu
 	}
 	if accelerator == "" {
 		return fmt.Errorf("--gpu %q: MLPerf Storage emulates a100 and h100: give the time of a batch on another "+
-			"one, --step 100ms", q.Text("gpu"))
+			"one, --step 100ms", d.Text("gpu"))
 	}
-	q.Texts["gpu"] = ""
+	d.Texts["gpu"] = ""
 	d.named = append(d.named, "MLPerf Storage "+b.Title, "emulated "+strings.ToUpper(accelerator))
 	exact := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-	q.fill("batch", exact(b.Batch))
-	q.fill("step", exact(step)+"s")
-	q.fill("sample", exact(math.Round(b.Record))+"B")
-	q.fill("decoded", exact(b.Decoded)+"B")
-	q.fill("spread", exact(b.Spread))
-	q.fill("access", string(b.Access))
-	if !slices.ContainsFunc(predict.AxisNames, func(flag string) bool { return isRange(q.Text(flag)) }) {
-		q.fill("for", exact(100*b.AU)+"%")
+	d.fill("batch", exact(b.Batch))
+	d.fill("step", exact(step)+"s")
+	d.fill("sample", exact(math.Round(b.Record))+"B")
+	d.fill("decoded", exact(b.Decoded)+"B")
+	d.fill("spread", exact(b.Spread))
+	d.fill("access", string(b.Access))
+	if !slices.ContainsFunc(predict.AxisNames, func(flag string) bool { return isRange(d.Text(flag)) }) {
+		d.fill("for", exact(100*b.AU)+"%")
 	}
 	d.note("mlperf", b.Name+", as MLPerf Storage sets batch, step, sample, access and target", b.Source)
 	return nil
 }
 
-// askCheckpoint says how long a checkpoint of MLPerf Storage's checkpointing takes.
+// askCheckpoint forecasts how long a checkpoint of MLPerf Storage takes to write.
 func (q *Question) askCheckpoint(b predict.StorageBenchmark) (Prediction, error) {
 	cluster, err := q.readCluster()
 	if err != nil {
@@ -91,8 +82,8 @@ func (q *Question) askCheckpoint(b predict.StorageBenchmark) (Prediction, error)
 	}, nil
 }
 
-// emulatedStep is a note on the forecast of a step that MLPerf Storage emulates with
-// another time: storage that is sized for one is not sized for the other.
+// emulatedStep returns a note if MLPerf Storage emulates the same step with another time, since storage
+// that suits one then does not suit the other.
 func (d *job) emulatedStep(a predict.Answer) string {
 	step, accelerator := predict.EmulatedStep(d.Load, d.Batch)
 	forecast := a.Compute().Point

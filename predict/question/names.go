@@ -10,7 +10,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// ReadQuantity reads a flag's text that must be more than 0; its error names the flag.
+// ReadQuantity reads a flag's text that must be more than 0 and within the flag's limits; its error names
+// the flag.
 func ReadQuantity[Q interface {
 	~float64
 	fmt.Stringer
@@ -20,10 +21,13 @@ func ReadQuantity[Q interface {
 	if err != nil {
 		return 0, fmt.Errorf("--%s: %w", flag, err)
 	}
-	return q, quantity.Positive("--"+flag, q)
+	if err := quantity.Positive("--"+flag, q); err != nil {
+		return q, err
+	}
+	return q, checkLimit(flag, float64(q), func(v float64) string { return Q(v).String() })
 }
 
-// ReadStorage is a row of the table, or a rate where the text begins with a number.
+// ReadStorage returns the class of storage of that name, or a rate if the text begins with a digit.
 func ReadStorage(text string) (hardware.Storage, error) {
 	if row, known := hardware.FindStorage(text); known {
 		return row, nil
@@ -32,7 +36,7 @@ func ReadStorage(text string) (hardware.Storage, error) {
 	return hardware.Storage{Rate: hardware.Figure{Value: float64(rate), Source: given}}, err
 }
 
-// ReadRate is a rate, where a text that is no row's name begins with a number.
+// ReadRate parses a rate. A text that does not begin with a digit is an unknown name.
 func ReadRate(flag, text string, names []string) (quantity.Rate, error) {
 	if !strings.ContainsAny(text[:1], "0123456789.-") {
 		return 0, UnknownName(flag, text, names)
@@ -40,8 +44,8 @@ func ReadRate(flag, text string, names []string) (quantity.Rate, error) {
 	return ReadQuantity(flag, text, quantity.ParseRate)
 }
 
-// FindGPU finds the row of a GPU that a flag names. Of one that has several kinds it is the
-// usual one, and a line says so.
+// FindGPU finds the GPU that a flag names. If the name has several variants, it returns the usual one and
+// says so.
 func FindGPU(flag, name string, table hardware.Table, say func(format string, args ...any)) (hardware.GPU, error) {
 	if gpu, known := table.FindGPU(name); known {
 		return gpu, nil
@@ -56,20 +60,20 @@ func FindGPU(flag, name string, table hardware.Table, say func(format string, ar
 	return gpu, nil
 }
 
-// unknownKind is the error for a GPU that the table lacks; if its family is known, it lists the kinds.
+// unknownKind is the error for a GPU that is not in the table. It lists the variants of a known family.
 func unknownKind(flag, name string, table hardware.Table) error {
-	family, _, _ := strings.Cut(strings.ToLower(name), "-")
+	family, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), " ", "-"), "-")
 	same := func(key string) bool { return strings.HasPrefix(key, family+"-") }
 	usual, kinds, known := table.FindKind(family)
 	if slices.ContainsFunc(hardware.Nearest(name, table.GPUNames()), same) || !known {
-		return unlistedGPU(name, UnknownName(flag, name, table.GPUNames()), table) // a slip
+		return unlistedGPU(name, UnknownName(flag, name, table.GPUNames()), table) // a typing error
 	}
 	kinds = slices.DeleteFunc(kinds, func(key string) bool { return key == usual.Name })
 	return unlistedGPU(name, fmt.Errorf("--%s %q is not in the table, nearest: %s", flag, name,
 		strings.Join(append([]string{usual.Name}, kinds...), ", ")), table)
 }
 
-// unlistedGPU adds how a GPU gets into the table. If no name is near, that is the hint too.
+// unlistedGPU adds to the error how to describe a GPU in a file. Without a similar name, the hint says so too.
 func unlistedGPU(name string, err error, table hardware.Table) error {
 	err = fmt.Errorf("%w, or give its row in a file: --hardware FILE (hardware/README.md)", err)
 	if len(hardware.Nearest(name, table.GPUNames())) > 0 {
@@ -78,7 +82,7 @@ func unlistedGPU(name string, err error, table hardware.Table) error {
 	return hint.Attach(err, "stoker predict --list gpus")
 }
 
-// UnknownName is the error for a name that a table lacks; it lists the nearest names.
+// UnknownName is the error for a name that is not in a table. It lists similar names.
 func UnknownName(flag, name string, known []string) error {
 	if near := hardware.Nearest(name, known); len(near) > 0 {
 		return fmt.Errorf("--%s %q is not in the table, nearest: %s", flag, name, strings.Join(near, ", "))

@@ -17,14 +17,14 @@ import (
 // to a factor of 2.4 either way.
 const UsualLayers = 50
 
-// readOwn describes a network by its figures.
-func (q *Question) readOwn(d *job) error {
-	if q.Text("model") != "" {
+// readOwn reads a network that flags describe: its FLOP, bytes and parameters.
+func (d *job) readOwn() error {
+	if d.Text("model") != "" {
 		return errors.New("--model names a network and --flops, --bytes, --params, --kept, --layers, --family, " +
 			"--grouped describe another one: give either")
 	}
 	for _, needed := range []string{"flops", "bytes", "params"} {
-		if q.Text(needed) == "" {
+		if d.Text(needed) == "" {
 			return hint.Attach(
 				fmt.Errorf("--%s is missing: a network that is not in the table is described by --flops, --bytes "+
 					"and --params. In Python stoker.count(model, sample) counts them", needed),
@@ -34,36 +34,36 @@ func (q *Question) readOwn(d *job) error {
 	}
 	own := device.Workload{
 		Name: "own", Unit: "sample", Layers: UsualLayers,
-		Family: device.Family(strings.ToLower(q.Text("family"))),
+		Family: device.Family(strings.ToLower(d.Text("family"))),
 	}
 	if own.Family != device.AnyFamily && !slices.Contains(device.Families, own.Family) {
 		return fmt.Errorf("--family %q: expected %s, %s or %s, or leave it out for the whole spread",
-			q.Text("family"), device.ConvNet, device.Transformer, device.VolumeNet)
+			d.Text("family"), device.ConvNet, device.Transformer, device.VolumeNet)
 	}
-	flop, _, err := q.value("flops")
+	flop, _, err := d.value("flops")
 	if err != nil {
 		return err
 	}
 	own.Forward = hardware.Figure{Value: flop, Source: given}
-	if q.Text("grouped") != "" {
-		grouped, _, err := q.value("grouped")
+	if d.Text("grouped") != "" {
+		grouped, _, err := d.value("grouped")
 		if err != nil {
 			return err
 		}
 		if grouped > flop {
-			return fmt.Errorf("--grouped %s is more than --flops %s: expected a part of them", q.Text("grouped"),
-				q.Text("flops"))
+			return fmt.Errorf("--grouped %s is more than --flops %s: expected a part of them", d.Text("grouped"),
+				d.Text("flops"))
 		}
 		own.Grouped = grouped
 	}
-	if own.Params.Value, err = many("params", q.Text("params")); err != nil {
+	if own.Params.Value, err = many("params", d.Text("params")); err != nil {
 		return err
 	}
-	if err = q.readMoved(&own); err != nil {
+	if err = d.readMoved(&own); err != nil {
 		return err
 	}
 	source := given
-	if q.Text("layers") == "" {
+	if d.Text("layers") == "" {
 		source = "assumed, --layers"
 	}
 	own.Title = fmt.Sprintf("own network (%s M parameters)", quantity.About(own.Params.Value/1e6))
@@ -75,7 +75,7 @@ func (q *Question) readOwn(d *job) error {
 	return nil
 }
 
-// readMoved reads bytes, layers, and what a sample is.
+// readMoved reads the bytes, the layers and the size of a sample.
 func (q *Question) readMoved(own *device.Workload) error {
 	moved, _, err := q.value("bytes")
 	if err != nil {
@@ -107,7 +107,7 @@ func (q *Question) readMoved(own *device.Workload) error {
 	return nil
 }
 
-// many reads a number that may end in K, M, B (or G) or T: 25.6M, 7B.
+// many parses a number that may end in K, M, B (or G) or T: 25.6M, 7B.
 func many(flag, text string) (float64, error) {
 	scale := 1.0
 	if text != "" {

@@ -2,19 +2,19 @@ package question
 
 import "github.com/stoker-dev/stoker/predict"
 
-// Prediction is a setup with what predict says about it, for all faces. What was
-// not asked for is nil.
+// Prediction is the answer about a setup, which text, JSON and pages print. Parts that were not asked for
+// are nil.
 type Prediction struct {
 	Title  string  // "ResNet-50, training, fp16, batch 256 on NVIDIA H100 80GB HBM3"
 	Inputs []Input // what the answer rests on
 
-	All     bool // say everything, not only what is reached, what limits it and what was assumed
-	Costs   bool // say what idling costs, since prices were given
-	Sources bool // say where each input and each part comes from, not only what was taken unasked
+	All     bool // print everything, and not only rate, limit and assumptions
+	Costs   bool // print what idling costs, since prices were given
+	Sources bool // print the source of every input and part, and not only of assumed ones
 
 	Setup  predict.Setup
 	Answer predict.Answer
-	First  *predict.Answer // of the first epoch, where later ones find samples in memory
+	First  *predict.Answer // of the first epoch, if later ones find samples in memory
 
 	Sizing *predict.Sizing
 	Walls  []predict.Wall
@@ -28,12 +28,12 @@ type Prediction struct {
 	Roofline *predict.Roofline
 }
 
-// Input is one thing that the answer rests on.
+// Input is one input of the answer.
 type Input struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Source string `json:"source"` // "given", or a page or table
 }
 
-// Given is the source of an input that the asker named.
+// Given is the source of an input that the user gave.
 const Given = "given"

@@ -11,19 +11,18 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Prices are the texts of what a GPU hour and its electricity cost, as a person gives them.
+// Prices are the flags of what a GPU hour and its electricity cost, as they were typed.
 type Prices struct{ Price, KWh, Grid, PUE string }
 
-// priceFlags are the flags of prices and of the hours that they are for.
+// priceFlags are the flags about prices, and the hours that are priced.
 var priceFlags = []string{"price", "kwh", "grid", "pue", "hours"}
 
-// prices are those that the question gives.
+// prices returns the price flags of the question.
 func (q *Question) prices() Prices {
 	return Prices{Price: q.Text("price"), KWh: q.Text("kwh"), Grid: q.Text("grid"), PUE: q.Text("pue")}
 }
 
-// fillWaste fills in what the idle share costs; nothing where neither its share nor a
-// price is known.
+// fillWaste fills in what idling costs. It leaves it empty if neither the idle share nor a price is known.
 func (q *Question) fillWaste(s *job, p *Prediction) (err error) {
 	if p.Prices, err = q.prices().Read(s.Load.GPU, q.Table); err != nil {
 		return err
@@ -41,10 +40,10 @@ func (q *Question) fillWaste(s *job, p *Prediction) (err error) {
 	return nil
 }
 
-// hoursOfDay are the hours of idling that are priced if --hours is not given.
+// hoursOfDay is the usual --hours: one day of each GPU.
 const hoursOfDay = 24
 
-// Read returns the prices of the table's, less what was given, with a line about each.
+// Read returns the given prices, those of the table for the rest, and a line about the source of each.
 func (t Prices) Read(gpu hardware.GPU, table hardware.Table) (predict.Prices, error) {
 	p := predict.Prices{GPUHour: math.NaN(), KWh: math.NaN(), Grid: math.NaN(), PUE: hardware.PUE.Value}
 	var lines []string
@@ -54,6 +53,9 @@ func (t Prices) Read(gpu hardware.GPU, table hardware.Table) (predict.Prices, er
 		v, err := quantity.ParsePrice(t.Price)
 		if err != nil {
 			return p, fmt.Errorf("--price: %w", err)
+		}
+		if err := checkLimit("price", float64(v), func(v float64) string { return quantity.Price(v).String() }); err != nil {
+			return p, err
 		}
 		p.GPUHour = float64(v)
 		say("$%v per GPU hour: given", p.GPUHour)
@@ -70,6 +72,9 @@ func (t Prices) Read(gpu hardware.GPU, table hardware.Table) (predict.Prices, er
 		if err != nil {
 			return p, fmt.Errorf("--pue: %w", err)
 		}
+		if err := checkLimit("pue", max(1, float64(v)), quantity.About); err != nil {
+			return p, err
+		}
 		p.PUE, pue = float64(v), given
 		if p.PUE < 1 {
 			return p, fmt.Errorf("--pue %s: expected 1 or more, such as 1.3: the building's energy over that of "+
@@ -81,7 +86,7 @@ func (t Prices) Read(gpu hardware.GPU, table hardware.Table) (predict.Prices, er
 	return p, p.Validate()
 }
 
-// readElectricity fills in what electricity costs and emits.
+// readElectricity fills in the price of electricity and the carbon of its grid.
 func (t Prices) readElectricity(p *predict.Prices, table hardware.Table, say func(string, ...any)) error {
 	name := cmp.Or(t.Grid, "world")
 	grid, known := table.FindGrid(name)
@@ -106,6 +111,9 @@ func (t Prices) readElectricity(p *predict.Prices, table hardware.Table, say fun
 	v, err := quantity.ParseNumber(strings.TrimSuffix(text, "$"))
 	if err != nil {
 		return fmt.Errorf("--kwh %q: expected dollars per kWh, such as 0.12", t.KWh)
+	}
+	if err := checkLimit("kwh", float64(v), quantity.About); err != nil {
+		return err
 	}
 	p.KWh = float64(v)
 	say("$%v per kWh: given", p.KWh)

@@ -1,6 +1,6 @@
-// Package question answers what stoker predict is asked. A Question is a job in texts, by flag, as a
-// person gives them. It becomes a job, which is a predict.Setup with the source of each input, and
-// then a Prediction; or, of a job that runs, a Worth.
+// Package question answers stoker predict. A Question holds the flags as they were typed. They are read
+// into a job, which is a predict.Setup with the source of each input, and the job is solved into a
+// Prediction. About a job that runs already, the answer is a Worth.
 package question
 
 import (
@@ -10,22 +10,17 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 )
 
-// Predict answers the question. An error names the flag, and has a hint where one is known.
-func (q *Question) Predict() (Prediction, error) {
-	p, err := q.predictJob()
-	return p, addRemedy(err)
-}
-
-// predictJob answers the question.
-func (q *Question) predictJob() (Prediction, error) {
-	if b, err := q.readStorageBenchmark(); err == nil && b.State > 0 {
+// Predict answers the question. An error names the flag, and has a hint if one is known.
+func (q *Question) Predict() (p Prediction, err error) {
+	defer func() { err = addRemedy(err) }()
+	if b, known := predict.FindStorageBenchmark(q.Text("mlperf")); known && b.State > 0 {
 		return q.askCheckpoint(b)
 	}
-	s, err := q.readSetup()
-	if err != nil {
+	s := &job{Setup: unknownSetup(), Question: q}
+	if err := s.read(); err != nil {
 		return Prediction{}, err
 	}
-	p := Prediction{
+	p = Prediction{
 		Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: q.On("sources"),
 		All: q.On("all") || q.On("sources"),
 	}
@@ -43,7 +38,7 @@ func (q *Question) predictJob() (Prediction, error) {
 	return p, err
 }
 
-// askOne solves one setting and all that was asked about it.
+// askOne solves a job without ranges, and the further questions about it.
 func (q *Question) askOne(s *job, p *Prediction) error {
 	if q.Drawn {
 		return errors.New("-o FILE.svg draws a sweep or a roofline: give one or two settings a range (--batch " +
@@ -76,8 +71,7 @@ func (q *Question) askOne(s *job, p *Prediction) error {
 	return q.fillWaste(s, p)
 }
 
-// askFirst solves the first epoch, where later ones find a part of the data set in
-// memory.
+// askFirst solves the first epoch apart, if later ones find a part of the data set in memory.
 func (q *Question) askFirst(s *job, p *Prediction) error {
 	if q.Text("cached") == "" && q.Text("dataset") == "" || s.Cached == 0 {
 		return nil
@@ -89,7 +83,7 @@ func (q *Question) askFirst(s *job, p *Prediction) error {
 	return err
 }
 
-// mostPoints of a sweep are kept and shown.
+// mostPoints is how many settings a sweep may have.
 const mostPoints = 1_000_000
 
 func (q *Question) askSweep(s *job, p *Prediction) error {

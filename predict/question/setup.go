@@ -18,16 +18,15 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// mostGPUs of one machine: NVIDIA's HGX-2 and AWS's p2.16xlarge have 16, no machine of
-// the table has more.
+// mostGPUs is how many GPUs one machine has at most: NVIDIA's HGX-2 and AWS's p2.16xlarge have 16.
 const mostGPUs = 16
 
-// mostEmulated accelerators of one host are far more than the 51 of a published result of MLPerf
-// Storage v1.0: there they only wait.
+// mostEmulated is how many accelerators one host of MLPerf Storage may emulate. They only sleep, and a
+// published result of v1.0 has 51.
 const mostEmulated = 1024
 
-// checkMachines asks how many machines there are where one cannot have all GPUs: cores
-// and storage are those of one, and would be shared by all.
+// checkMachines asks for --nodes if one machine cannot have all GPUs, since --cores and --storage are those
+// of one machine.
 func (d *job) checkMachines() error {
 	gpus := []float64{max(1, d.GPUs)}
 	for _, axis := range d.axes {
@@ -52,13 +51,13 @@ func (d *job) checkMachines() error {
 	return nil
 }
 
-// RefuseUneven says that machines cannot have as many GPUs each.
+// RefuseUneven is the error for GPUs that machines cannot share evenly.
 func RefuseUneven(gpus, nodes float64) error {
 	return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine, such as --nodes %.0f", gpus,
 		nodes, evenNodes(gpus))
 }
 
-// evenNodes is how many machines of 8 GPUs or fewer share so many evenly.
+// evenNodes returns the fewest machines of at most 8 GPUs that share the GPUs evenly.
 func evenNodes(gpus float64) float64 {
 	each := 8.
 	for math.Mod(gpus, each) != 0 && each > 1 {
@@ -67,7 +66,7 @@ func evenNodes(gpus float64) float64 {
 	return gpus / each
 }
 
-// checkStep refuses a step that is given and that no device of that peak can take.
+// checkStep refuses a --step that would need more than the GPU's peak.
 func (d *job) checkStep() error {
 	if d.Text("step") == "" || !(d.Batch > 0) || len(d.axes) > 0 {
 		return nil
@@ -78,13 +77,13 @@ func (d *job) checkStep() error {
 	return nil
 }
 
-// readNetwork is the network: a row of the table, or as its figures describe it.
+// readNetwork reads the network: by its name in the table, or by flags that describe it.
 func readNetwork(d *job, _ string) error {
 	switch {
 	case d.hasOwnNetwork():
-		return d.readOwn(d)
+		return d.readOwn()
 	case d.Text("model") != "":
-		return d.readModel(d)
+		return d.readModel()
 	}
 	return nil
 }
@@ -116,7 +115,7 @@ func readGPU(d *job, flag string) error {
 	return nil
 }
 
-// readKind reads training or inference, the first word of the title.
+// readKind reads whether the job trains, and begins the title.
 func readKind(d *job, flag string) error {
 	d.Load.Training = !d.On(flag)
 	if d.describes() {
@@ -142,7 +141,7 @@ func readShard(d *job, flag string) (err error) {
 	return nil
 }
 
-// readConnection is the network between machines.
+// readConnection reads the network between machines, by name or rate.
 func readConnection(d *job, flag string) error {
 	text := d.Text(flag)
 	if text == "" {
@@ -173,7 +172,7 @@ func shardOf(text string) (device.Shard, error) {
 		device.ZeRO1, device.ZeRO2, device.ZeRO3)
 }
 
-// noteGPU lists what the device can do in the precision.
+// noteGPU lists the GPU with its peak in the precision as an input.
 func (d *job) noteGPU() {
 	gpu, p := d.Load.GPU, d.Load.Precision
 	memory := "memory " + quantity.AboutRate(stat.PositiveOrNaN(gpu.MemoryRate.Value))
@@ -187,7 +186,7 @@ func (d *job) noteGPU() {
 		cmp.Or(peak.Source, given))
 }
 
-// name is the title's beginning.
+// name begins the title with network, kind, precision and software.
 func (d *job) name() {
 	kind := "training"
 	if !d.Load.Training {
@@ -208,8 +207,7 @@ func (d *job) name() {
 	d.note("software", string(d.Load.Software), given)
 }
 
-// addRemedy gives an error the flags to ask for instead: another precision, or what takes less
-// memory.
+// addRemedy adds flags that work to an error: another precision, or a way to need less memory.
 func addRemedy(err error) error {
 	var precision *device.PrecisionError
 	var memory *predict.MemoryError
@@ -225,7 +223,7 @@ func addRemedy(err error) error {
 	return err
 }
 
-// findRoom returns flags with which a batch has room, "" if none are known.
+// findRoom returns flags with which a batch fits into memory, "" if none are known.
 func findRoom(memory *predict.MemoryError) string {
 	if memory.Largest >= 1 {
 		return fmt.Sprintf("--batch %.0f", memory.Largest)
@@ -240,7 +238,7 @@ func findRoom(memory *predict.MemoryError) string {
 	return ""
 }
 
-// describeSharing names sharding and recomputation for the title.
+// describeSharing returns the words of the title for sharding and recomputation.
 func (d *job) describeSharing() (words []string) {
 	if d.Load.Shard != device.NoShard {
 		words = append(words, string(d.Load.Shard))
@@ -251,13 +249,14 @@ func (d *job) describeSharing() (words []string) {
 	return words
 }
 
-func (q *Question) readModel(d *job) error {
-	w, known := device.FindWorkload(q.Text("model"))
+// readModel reads a network of the table, with the size of its samples.
+func (d *job) readModel() error {
+	w, known := device.FindWorkload(d.Text("model"))
 	if !known {
-		return unknownModel(q.Text("model"))
+		return unknownModel(d.Text("model"))
 	}
-	if q.Text("tokens") != "" {
-		n, _, err := q.value("tokens")
+	if d.Text("tokens") != "" {
+		n, _, err := d.value("tokens")
 		if err != nil {
 			return err
 		}
@@ -266,8 +265,8 @@ func (q *Question) readModel(d *job) error {
 		}
 		w = w.WithTokens(n)
 	}
-	if q.Text("side") != "" {
-		n, _, err := q.value("side")
+	if d.Text("side") != "" {
+		n, _, err := d.value("side")
 		if err != nil {
 			return err
 		}
@@ -280,12 +279,15 @@ func (q *Question) readModel(d *job) error {
 	return nil
 }
 
-// unknownModel says which names are near, or how a network of one's own is described.
+// shortestName is the length from which a model's name is compared with others: "t5" is in "resnet50".
+const shortestName = 3
+
+// unknownModel is the error for an unknown model. It lists similar names and the flags that describe one.
 func unknownModel(name string) error {
 	own := "describe a network of your own by --flops, --bytes and --params, which stoker.count(model, input) " +
 		"prints in Python"
 	near := device.NearestWorkloads(name)
-	if len(hardware.Nearest(name, near)) > 0 {
+	if len(name) >= shortestName && len(hardware.Nearest(name, near)) > 0 {
 		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models, or %s", name,
 			strings.Join(near, ", "), own)
 	}
@@ -297,7 +299,7 @@ func unknownModel(name string) error {
 
 // readKindOfData fills in the figures of a sample that were not given.
 func readKindOfData(d *job, _ string) (err error) {
-	if d.data, err = d.readProfile(d); err != nil {
+	if d.data, err = d.readProfile(); err != nil {
 		return err
 	}
 	if d.data.Access == predict.NoStorage {
@@ -307,7 +309,7 @@ func readKindOfData(d *job, _ string) (err error) {
 	return nil
 }
 
-// readPrepareRate is what stands for preparing where a rate was given.
+// readPrepareRate reads --cpu as a rate, which stands for the cost of preparing.
 func readPrepareRate(d *job, flag string) error {
 	if d.Text(flag) != "" && d.Text("prepare") != "" {
 		return errors.New("--cpu and --prepare say the same in two ways: give one")
@@ -319,20 +321,20 @@ func readPrepareRate(d *job, flag string) error {
 	return read(d, flag)
 }
 
-// givesPrepareRate reports whether --cpu is a rate and not a processor's name.
+// givesPrepareRate reports whether --cpu is a rate, and not the name of a processor.
 func (d *job) givesPrepareRate() bool {
 	text := d.Text("cpu")
 	return text == unknownWord || text != "" && strings.ContainsAny(text[:1], "0123456789.-")
 }
 
-// readProcessor fills in what preparing a sample takes on the processor that --cpu names.
+// readProcessor fills in the cost of preparing a sample on the processor that --cpu names.
 func (d *job) readProcessor() error {
 	name := d.Text("cpu")
 	if name == "" {
 		return nil
 	}
 	cpu, known := d.Table.FindCPU(name)
-	if !known || strings.Contains(name, ",") { // it finds a name within others
+	if !known || strings.Contains(name, ",") { // FindCPU finds a name within longer ones
 		return UnknownName("cpu", name, d.Table.CPUNames())
 	}
 	if d.data.Prepare = d.data.PrepareOn(cpu); d.data.Prepare.Point > 0 {
@@ -383,15 +385,18 @@ func readSpread(d *job, flag string) error {
 		if err != nil {
 			return fmt.Errorf("--spread: %w", err)
 		}
+		if err := checkCount(flag, float64(n)); err != nil {
+			return err
+		}
 		d.Spread = float64(n)
 		d.note(flag, n.String(), given)
 	}
 	return nil
 }
 
-// readProfile is the kind of data: named, else what the model usually reads.
-func (q *Question) readProfile(d *job) (predict.Profile, error) {
-	name, source := q.Text("data"), given
+// readProfile returns the kind of data that --data names, or that the model usually reads.
+func (d *job) readProfile() (predict.Profile, error) {
+	name, source := d.Text("data"), given
 	if name == "" {
 		name, source = d.Load.Workload.Profile, "what "+d.Load.Workload.Title+" usually reads, --data"
 	}
@@ -399,6 +404,10 @@ func (q *Question) readProfile(d *job) (predict.Profile, error) {
 		return predict.Profile{}, nil
 	}
 	profile, known := predict.FindProfile(name)
+	if !known && slices.Contains(shardFormats, strings.ToLower(name)) {
+		return predict.Profile{}, hint.Attach(fmt.Errorf("--data %q is a format: --access says how samples are stored, and "+
+			"--data what they are", name), "--access sequential")
+	}
 	if !known {
 		return predict.Profile{}, fmt.Errorf("--data %q is not in the table, nearest: %s, all: stoker predict "+
 			"--list profiles", name, strings.Join(predict.NearestProfiles(name), ", "))
@@ -411,7 +420,7 @@ func (q *Question) readProfile(d *job) (predict.Profile, error) {
 	return profile.For(d.Load.Workload), nil
 }
 
-// readWorkers is num_workers, which may be 0.
+// readWorkers reads num_workers, which may be 0.
 func readWorkers(d *job, flag string) error {
 	text := d.single(flag)
 	if text == "" || text == unknownWord {
@@ -421,13 +430,16 @@ func readWorkers(d *job, flag string) error {
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}
+	if err := checkCount(flag, float64(v)); err != nil {
+		return err
+	}
 	d.Setup = d.WithWorkers(float64(v))
 	d.note(flag, v.String(), given)
 	return nil
 }
 
-// readStorage is what storage delivers: all that is known of a class, or a rate, which
-// is then what it delivers of such samples.
+// readStorage reads what storage delivers: a class with its rate, reads and latency, or a rate that holds
+// for samples as they are.
 func readStorage(d *job, flag string) error {
 	text := d.single(flag)
 	if text == "" || text == unknownWord {
@@ -467,10 +479,16 @@ func (d *job) noteStorage(row hardware.Storage, access predict.Access) {
 		cmp.Or(row.Latency.Source, "not in the table, --latency"))
 }
 
-// readAccess is how samples lie in storage: as given, else as the kind of data usually
-// does, else a file each.
+// shardFormats are formats in which many samples share a file that is read in a row.
+var shardFormats = []string{"shards", "shard", "tar", "webdataset", "wds", "tfrecord", "mds", "parquet", "arrow", "lmdb"}
+
+// readAccess reads how samples are stored: as given, as is usual for the kind of data, or as a file each.
 func readAccess(d *job, flag string) error {
-	switch access := predict.Access(d.Text(flag)); access {
+	access := predict.Access(strings.ToLower(d.Text(flag)))
+	if slices.Contains(shardFormats, string(access)) {
+		access = predict.Sequential
+	}
+	switch access {
 	case "":
 		d.usual = predict.Files
 		if d.data.Access != "" {
@@ -486,8 +504,7 @@ func readAccess(d *job, flag string) error {
 	return nil
 }
 
-// readCached is the share of the data set that lies in memory: given, or what memory
-// there is over what a data set takes.
+// readCached reads the share of the data set in memory: as given, or as the memory over the data set's size.
 func readCached(d *job, _ string) error {
 	if text := d.single("cached"); text != "" {
 		if d.Text("dataset") != "" || d.Text("memory") != "" {
@@ -521,7 +538,7 @@ func readCached(d *job, _ string) error {
 	return nil
 }
 
-// readPinned is which memory batches are copied from.
+// readPinned reads whether batches are copied from page-locked memory.
 func readPinned(d *job, flag string) error {
 	kind, source := "pageable", "PyTorch's default, --pinned"
 	if d.Pinned = d.On(flag); d.Pinned {
@@ -531,7 +548,7 @@ func readPinned(d *job, flag string) error {
 	return nil
 }
 
-// directLink is the --link of a GPU that reads from storage without the CPU: GPUDirect Storage.
+// directLink is the value of --link for GPUDirect Storage, with which the GPU reads from storage itself.
 const directLink = "gds"
 
 // readDirectly sets up GPUDirect Storage: it refuses the CPU's flags and removes the CPU's work.
@@ -580,21 +597,20 @@ func readLink(d *job, _ string) error {
 }
 
 func precisionOf(text string) (hardware.Precision, error) {
-	switch p := hardware.Precision(strings.ToLower(text)); {
+	switch p := hardware.ReadPrecision(text); {
 	case p == "":
 		return device.AnyPrecision, nil
-	case p == "amp": // torch.autocast's default on CUDA
-		return hardware.FP16, nil
 	case slices.Contains(hardware.Precisions, p):
 		return p, nil
 	}
 	return "", fmt.Errorf("--precision %q: expected fp32, tf32, fp16, bf16, fp8 or int8", text)
 }
 
-// softwarePrograms are names of programs of a class.
+// softwarePrograms maps names of programs to their class of software.
 var softwarePrograms = map[string]device.Software{
 	"tensorrt": device.Engine, "trt": device.Engine, "openvino": device.Engine,
-	"torch.compile": device.Compiled, "inductor": device.Compiled, "xla": device.Compiled,
+	"onnxruntime": device.Engine, "torch.compile": device.Compiled, "inductor": device.Compiled,
+	"xla": device.Compiled, "jax": device.Compiled, "pytorch": device.Eager, "torch": device.Eager,
 }
 
 func softwareOf(text string) (device.Software, error) {
@@ -612,7 +628,7 @@ func softwareOf(text string) (device.Software, error) {
 		all[0], all[1], all[2], all[3])
 }
 
-// title names the question.
+// title returns the title of the answer.
 func (d *job) title() string {
 	words := append(append([]string{}, d.named...), d.describeSharing()...)
 	if d.Batch > 0 && !slices.ContainsFunc(d.axes, func(a predict.Axis) bool { return a.Name == "batch" }) {

@@ -14,15 +14,15 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// readAxes makes an axis of each range, in the order in which they were given.
-// The setup begins at their first values.
-func (q *Question) readAxes(d *job) error {
-	for _, flag := range q.Given {
-		text := q.Text(flag)
+// readAxes reads ranges as the axes of a sweep, in the order of the flags. The setup starts at the first
+// value of each.
+func (d *job) readAxes() error {
+	for _, flag := range d.Given {
+		text := d.Text(flag)
 		if !slices.Contains(predict.AxisNames, flag) || !isRange(text) {
 			continue
 		}
-		axis, err := axisOf(flag, text, q.Table)
+		axis, err := axisOf(flag, text, d.Table)
 		if err != nil {
 			return err
 		}
@@ -36,13 +36,13 @@ func (q *Question) readAxes(d *job) error {
 	switch {
 	case len(d.axes) > 2:
 		return fmt.Errorf("%d settings have a range: expected one or two", len(d.axes))
-	case len(d.axes) > 0 && q.On("roofline"):
+	case len(d.axes) > 0 && d.On("roofline"):
 		return errors.New("--roofline is about one setting: leave the range out")
 	}
 	return nil
 }
 
-// axisOf reads a range; classes of storage stand for their rates.
+// axisOf parses a range. A class of storage is replaced by its rate.
 func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	items := strings.Split(text, ",")
 	var classes []hardware.Storage
@@ -61,6 +61,11 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	if err != nil {
 		return axis, fmt.Errorf("--%w", err)
 	}
+	for _, end := range []float64{slices.Min(axis.Values), slices.Max(axis.Values)} {
+		if err := checkAxisEnd(flag, end); err != nil {
+			return axis, err
+		}
+	}
 	if len(classes) > 0 && len(classes) != len(axis.Values) {
 		return axis,
 			fmt.Errorf("--%s %q: expected classes or rates: a class has reads/s and a latency besides its rate", flag,
@@ -70,11 +75,23 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	return axis, nil
 }
 
-// plotBatch is the batch of workloads on a roofline of all models.
+// checkAxisEnd refuses a range that ends beyond the flag's limits.
+func checkAxisEnd(flag string, value float64) error {
+	show := quantity.About
+	if unit := units[flag]; unit != nil {
+		show = unit.show
+	}
+	if flag == "storage" {
+		show = quantity.AboutRate
+	}
+	return checkLimit(flag, value, show)
+}
+
+// plotBatch is the batch of each model in a roofline of all models.
 const plotBatch = 64
 
-// askRoofline draws the setup's workload, or all that are known where none is
-// named: each at one batch, smaller if it does not fit.
+// askRoofline draws the workload of the setup, or all known ones if none is named. A batch that does not
+// fit is made smaller.
 func (q *Question) askRoofline(s *job, p *Prediction) error {
 	if q.Text("for") != "" || q.On("walls") {
 		return errors.New("--roofline does not go with --for or --walls: ask for them apart")
@@ -99,7 +116,7 @@ func (q *Question) askRoofline(s *job, p *Prediction) error {
 	if s.GPUs > 1 {
 		supply /= s.GPUs
 	}
-	link := math.Sqrt(s.Link.Pageable[0].Value * s.Link.Pageable[1].Value) // the likely value of Solve
+	link := math.Sqrt(s.Link.Pageable[0].Value * s.Link.Pageable[1].Value) // the likely value, as Solve takes it
 	if s.Pinned {
 		link = s.Link.Pinned.Value
 	}
@@ -114,8 +131,7 @@ func (q *Question) askRoofline(s *job, p *Prediction) error {
 	return nil
 }
 
-// addWorkload puts a model with its usual data on a roofline, or says in a note
-// why not.
+// addWorkload adds a model with its usual data to a roofline. A note says why one is left out.
 func addWorkload(r *predict.Roofline, s job, w device.Workload, p *Prediction) {
 	profile, _ := predict.FindProfile(w.Profile)
 	profile = profile.For(w)
@@ -138,7 +154,7 @@ func addWorkload(r *predict.Roofline, s job, w device.Workload, p *Prediction) {
 	}
 }
 
-// size is what the target takes.
+// size computes what the job needs to reach the utilisation of --for.
 func (q *Question) size(s *job) (*predict.Sizing, error) {
 	target, err := quantity.ParseShare(q.Text("for"))
 	if err != nil {
@@ -151,7 +167,7 @@ func (q *Question) size(s *job) (*predict.Sizing, error) {
 	return &z, nil
 }
 
-// readCluster is what walls outside the machine need.
+// readCluster reads what the walls beyond one machine need: checkpoint rate and failures.
 func (q *Question) readCluster() (c predict.Cluster, err error) {
 	if q.Text("checkpoint") != "" {
 		rate, _, err := q.value("checkpoint")

@@ -9,41 +9,41 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Question is a job as a person describes it, and the question about it.
+// Question holds the flags of a question as they were typed.
 type Question struct {
 	Texts    map[string]string // by flag; a flag that is not there was not given
 	Switches map[string]bool
 	Given    []string       // the flags that were given, in their order
-	Table    hardware.Table // with the person's own rows
-	Drawn    bool           // the answer is to be a picture, which takes a sweep or a roofline
+	Table    hardware.Table // with the rows of the user's file
+	Drawn    bool           // -o asks for a picture, which only a sweep or a roofline has
 
-	Open func(name string) (*recording.Run, error) // opens a recording that a text names
-	Say  func(format string, args ...any)          // says what was assumed
+	Open func(name string) (*recording.Run, error) // opens a recording by name
+	Say  func(format string, args ...any)          // prints an assumption for the user
 }
 
-// Text is what was given for a flag, "" if it was not.
+// Text returns a flag's text, "" if it was not given.
 func (q *Question) Text(flag string) string { return q.Texts[flag] }
 
-// On reports whether a switch was given.
+// On reports whether a switch is on.
 func (q *Question) On(flag string) bool { return q.Switches[flag] }
 
-// value is what was given for a flag in its unit, more than 0, and how that is printed.
+// value parses a flag in its unit. The value is more than 0, and printed is how people read it.
 func (q *Question) value(flag string) (value float64, printed string, err error) {
 	return units[flag].read(flag, q.Text(flag))
 }
 
-// fill gives a flag a text where the person gave none.
+// fill sets a flag that the user did not give.
 func (q *Question) fill(flag, text string) {
 	if q.Text(flag) == "" {
 		q.Texts[flag] = text
 	}
 }
 
-// isRange reports whether a flag's text names several values. A comma always
-// does: 128,256 is two values, and never 128256.
+// isRange reports whether a flag's text has several values. A comma always separates two: 128,256 is never
+// 128256.
 func isRange(text string) bool { return strings.Contains(text, "..") || strings.Contains(text, ",") }
 
-// single is a flag's text if it is one value; "" if it is a range.
+// single returns a flag's text if it is one value, and "" if it is a range.
 func (q *Question) single(flag string) string {
 	text := q.Text(flag)
 	if slices.Contains(predict.AxisNames, flag) && isRange(text) {
@@ -52,13 +52,13 @@ func (q *Question) single(flag string) string {
 	return text
 }
 
-// ownNetwork are the flags that describe a network that is not in the table.
+// ownNetwork lists the flags that describe a network outside the table.
 var ownNetwork = []string{"flops", "bytes", "params", "kept", "layers", "grouped", "family"}
 
-// given reports whether any figure of a network of one's own is.
+// hasOwnNetwork reports whether a flag describes a network outside the table.
 func (q *Question) hasOwnNetwork() bool {
 	return slices.ContainsFunc(ownNetwork, func(flag string) bool { return q.Text(flag) != "" })
 }
 
-// describes reports whether a network is named or described.
+// describes reports whether the question names or describes a network.
 func (q *Question) describes() bool { return q.Text("model") != "" || q.hasOwnNetwork() }

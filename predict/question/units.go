@@ -6,13 +6,13 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// unit reads the text of a flag.
+// unit parses and prints the value of a flag.
 type unit struct {
 	read func(flag, text string) (value float64, printed string, err error) // more than 0
 	show func(float64) string                                               // to a few digits
 }
 
-// unitOf makes a unit of a quantity's parser.
+// unitOf makes a unit from the parser of a quantity.
 func unitOf[Q interface {
 	~float64
 	fmt.Stringer
@@ -33,7 +33,7 @@ var (
 	inNumbers = unitOf(quantity.ParseNumber, quantity.About)
 )
 
-// units are those of the flags that have one.
+// units maps flags to their units.
 var units = map[string]*unit{
 	"gpus":       inCounts,
 	"flops":      inFLOP,

@@ -16,7 +16,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Worth is what another machine would bring a job that runs, for all faces.
+// Worth is what another machine would bring a job that runs, which text and JSON print.
 type Worth struct {
 	Title       string
 	GPU         hardware.GPU    // the zero value if unknown
@@ -25,7 +25,7 @@ type Worth struct {
 	Rows        []WorthRow
 	Waste       *predict.Waste // of Hours
 	Hours       float64
-	Next        string   // what would say more
+	Next        string   // the command that would tell more
 	Notes       []string // what the rows mean
 }
 
@@ -38,11 +38,11 @@ type WorthRow struct {
 // Add adds a change.
 func (w *Worth) Add(what string, worth predict.Worth) { w.Rows = append(w.Rows, WorthRow{what, worth}) }
 
-// usualMoves are the GPUs that a job is moved to if --to names none.
+// usualMoves lists the GPUs to compare with if --to names none.
 var usualMoves = []string{"h100-sxm", "b200"}
 
-// CompareMachines says what another machine would bring a job that runs: one that was recorded, or one of
-// which the share of the time is known for which its GPU computes. The recording is named "" then.
+// CompareMachines says what another machine would bring a job that runs. The job is either recorded, or
+// known by --util alone, in which case recorded is "".
 func (q *Question) CompareMachines(recorded string) (Worth, error) {
 	if err := q.checkWorth(recorded != ""); err != nil {
 		return Worth{}, err
@@ -55,15 +55,14 @@ func (q *Question) CompareMachines(recorded string) (Worth, error) {
 	return w, addRemedy(err)
 }
 
-// Flags of what another machine would bring a job: of any, of one that was recorded, and of one of
-// which the utilisation is known.
+// Flags that count in a comparison of machines: of any job, of a recorded one, and of one with --util.
 var (
 	worthFlags = append(slices.Clone(priceFlags), "hours", "hardware", "to", "gpu", "workers", "json", "all")
 	runFlags   = []string{"cores", "storage"}
 	utilFlags  = []string{"util", "model", "precision", "software", "inference", "batch", "gpus"}
 )
 
-// checkWorth refuses flags that would not count.
+// checkWorth refuses flags that would have no effect.
 func (q *Question) checkWorth(recorded bool) error {
 	own, why := utilFlags, "--util is about the share alone, and a recording (stoker predict RUN) tells the rest"
 	if recorded {
@@ -77,7 +76,7 @@ func (q *Question) checkWorth(recorded bool) error {
 	return nil
 }
 
-// moves are the GPUs that --to names, or the usual ones that are not the job's own.
+// moves returns the GPU that --to names, or the usual ones except the job's own.
 func (q *Question) moves(named string, own hardware.GPU) (all []hardware.GPU, err error) {
 	if named != "" {
 		gpu, err := FindGPU("to", named, q.Table, q.Say)
@@ -91,7 +90,7 @@ func (q *Question) moves(named string, own hardware.GPU) (all []hardware.GPU, er
 	return all, nil
 }
 
-// worthOfUse is about a job whose device is known to compute for a share of the time.
+// worthOfUse answers for a job of which only the utilisation is known.
 func (q *Question) worthOfUse() (w Worth, err error) {
 	share, err := quantity.ParseShare(q.Text("util"))
 	if err != nil || !(share > 0) {
@@ -134,19 +133,17 @@ func (q *Question) worthOfUse() (w Worth, err error) {
 	return w, q.costOf(&w, stoker.Exactly(1-use.Share))
 }
 
-// loadOfUse is the job, as far as flags tell: its GPU and network may both be unknown.
+// loadOfUse reads the job as far as flags describe it. GPU and network may both be unknown.
 func (q *Question) loadOfUse() (device.Load, float64, error) {
 	d := &job{Setup: unknownSetup(), Question: q}
-	for _, flag := range []string{"model", "precision", "software", "gpu", "inference", "batch"} {
-		if err := readers()[flag](d, flag); err != nil {
-			return d.Load, 0, err
-		}
+	if err := d.readFields("model", "precision", "software", "gpu", "inference", "batch"); err != nil {
+		return d.Load, 0, err
 	}
 	d.Load.Training = !q.On("inference")
 	return d.Load, d.Batch, nil
 }
 
-// costOf fills in what the idle share costs.
+// costOf fills in the price of the idle share.
 func (q *Question) costOf(w *Worth, idle stoker.Interval) error {
 	prices, err := q.prices().Read(w.GPU, q.Table)
 	if err != nil {
@@ -169,7 +166,7 @@ func (q *Question) costOf(w *Worth, idle stoker.Interval) error {
 	return nil
 }
 
-// worthOfRun is about a job that was recorded.
+// worthOfRun answers for a recorded job.
 func (q *Question) worthOfRun(name string) (w Worth, err error) {
 	run, err := q.Open(name)
 	if err != nil {
@@ -191,7 +188,7 @@ func (q *Question) worthOfRun(name string) (w Worth, err error) {
 	return w, q.costOf(&w, waits)
 }
 
-// addMachine adds what a recorded job gains of what the flags name: each alone, and all together.
+// addMachine adds a row for each change that a flag names, and one for all of them together.
 func (q *Question) addMachine(w *Worth, b predict.Baseline, own hardware.GPU) error {
 	all, takes, changed := b.Setup, stoker.Exactly(1), 0
 	add := func(what string, after predict.Setup, takes stoker.Interval) {
@@ -210,6 +207,9 @@ func (q *Question) addMachine(w *Worth, b predict.Baseline, own hardware.GPU) er
 			return fmt.Errorf("--%s: %w", flag, err)
 		case n == 0 && flag == "cores":
 			return errors.New("--cores is 0: expected more than 0")
+		}
+		if err := checkCount(flag, float64(n)); err != nil {
+			return err
 		}
 		after := b.Setup
 		if flag == "cores" {
@@ -250,7 +250,7 @@ func (q *Question) addMachine(w *Worth, b predict.Baseline, own hardware.GPU) er
 	return nil
 }
 
-// lessThanOne returns 1 - share, overOne the speed-up of losing that share.
+// lessThanOne returns 1 - share. overOne returns the speed-up if that share of the time is gone.
 func lessThanOne(i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: 1 - i.High, Point: 1 - i.Point, High: 1 - i.Low}
 }

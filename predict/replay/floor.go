@@ -75,11 +75,18 @@ func (t *Trace) queueCopies() {
 	}
 }
 
+// laneTime is the time of work on one lane.
+type laneTime struct {
+	until int64   // the end of what was added, as recorded
+	steps []int64 // by judged step
+}
+
 // floor is the least that a judged step of a play takes, nanoseconds, and on what.
 func (p *play) floor() (ns float64, on Resource) {
 	t := p.t
-	steps := map[lane][]int64{}
-	until := map[lane]int64{} // as recorded
+	sums := map[lane]*laneTime{}
+	var held []*laneTime // of the last lane: most works follow one of the same
+	var last lane
 	for i := range t.works {
 		w, l := &t.works[i], t.laneOf(int32(i))
 		step := w.step
@@ -89,19 +96,25 @@ func (p *play) floor() (ns float64, on Resource) {
 		if l.on == NoResource || !t.isJudged(step) {
 			continue
 		}
-		for _, l := range l.listResources() {
-			if steps[l] == nil {
-				steps[l] = make([]int64, t.judged[1]-t.judged[0])
+		if l != last {
+			last, held = l, held[:0]
+			for _, of := range l.listResources() {
+				if sums[of] == nil {
+					sums[of] = &laneTime{steps: make([]int64, t.judged[1]-t.judged[0])}
+				}
+				held = append(held, sums[of])
 			}
-			alone := max(0, w.end-max(w.start, until[l])) // a kernel may begin while the one before it ends
-			until[l] = max(until[l], w.end)
+		}
+		for _, sum := range held {
+			alone := max(0, w.end-max(w.start, sum.until)) // a kernel may begin while the one before it ends
+			sum.until = max(sum.until, w.end)
 			if whole := w.end - w.start; whole > 0 {
-				steps[l][int(step)-t.judged[0]] += scaleTime(p.length[i], float64(alone)/float64(whole))
+				sum.steps[int(step)-t.judged[0]] += scaleTime(p.length[i], float64(alone)/float64(whole))
 			}
 		}
 	}
-	for l, times := range steps {
-		if least := t.typical(times); least > ns || least == ns && l.on < on {
+	for l, sum := range sums {
+		if least := t.typical(sum.steps); least > ns || least == ns && l.on < on {
 			ns, on = least, l.on
 		}
 	}

@@ -1,5 +1,4 @@
-// Package hook holds the Python that runs inside other people's programs.
-// It only carries the files into the binary.
+// Package hook embeds the Python files that run inside the observed programs.
 package hook
 
 import (
@@ -8,10 +7,10 @@ import (
 )
 
 var (
-	// Files are the start-up hook of observe and tune: Python files in a folder
-	// that is put first on PYTHONPATH, so that sitecustomize.py runs inside the
-	// program. If it has work it loads hook.py, whose head says its purpose,
-	// and the others are its parts. Package observe/step reads what they report.
+	// Files are the hook of observe and tune. Their folder is put first on PYTHONPATH, so that
+	// sitecustomize.py runs when the program starts. If there is something to do, it loads hook.py,
+	// which describes the hook; the other files are parts of it. Package observe/step reads their
+	// reports.
 	//
 	//go:embed *.py
 	Files embed.FS
@@ -27,6 +26,6 @@ var (
 
 // Feed is the folder of the start-up hook of `stoker feed -- CMD`.
 func Feed() fs.FS {
-	folder, _ := fs.Sub(feed, "feed") // fails for an invalid name
+	folder, _ := fs.Sub(feed, "feed") // it fails only for an invalid name
 	return folder
 }

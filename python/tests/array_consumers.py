@@ -121,6 +121,8 @@ def _of_others():
         **_of("pandas", frame=lambda p, a: p.DataFrame(a[:, :, 0]).to_numpy(), series=lambda p, a: p.Series(a[:, :, 0].ravel()).sum(), column=lambda p, a: p.DataFrame({"a": list(a[:, 0, 0])}).to_numpy(), unique=lambda p, a: p.unique(a[:, :, 0].ravel()), column_of_it=lambda p, a: p.DataFrame({"a": a[:, :, 0]}), categories=lambda p, a: p.cut(a[:, 0, 0], 3).codes),
         **_of("imageio.v3", write=lambda i, a: i.imwrite("<bytes>", a, extension=".png")), **_of("albumentations", flip=lambda m, a: m.HorizontalFlip(p=1)(image=a)["image"], normalize=lambda m, a: m.Normalize()(image=a)["image"], resize=lambda m, a: m.Resize(7, 5)(image=a)["image"]),
         **_of("pyarrow", array=lambda p, a: p.array(a[:, :, 0].ravel()).to_numpy(), tensor=lambda p, a: p.Tensor.from_numpy(a).to_numpy(), buffer=lambda p, a: p.py_buffer(a).to_pybytes()), **_of("h5py", write=lambda h, a: h.File(io.BytesIO(), "w").create_dataset("a", data=a)[:]),
+        **_of("contourpy", lines=lambda c, a: c.contour_generator(z=a[:, :, 0]).lines(99)), **_of("xxhash", digest=lambda x, a: x.xxh64_hexdigest(a)), **_of("orjson", dumps=lambda o, a: o.dumps(a, option=o.OPT_SERIALIZE_NUMPY)),
+        **_of("lz4.frame", compress=lambda z, a: z.compress(a)), **_of("zstandard", compress=lambda z, a: z.ZstdCompressor().compress(a)), **_of("msgpack", packb=lambda m, a: m.packb(memoryview(a).cast("B"))),
     }  # fmt: skip
 
 

@@ -42,12 +42,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Where nothing is made by the daemon: pixels or arrays are asked for at once, by threads of the program's own, no JPEG
 # is asked for, or the program's code would see that a tensor waits.
 REAL = {
-    *("threads", "touched", "pictures", "pasted", "numpy", "tensors of arrays", "arrays", "bands backwards", "viewed"),
+    *("threads", "touched", "pictures", "pasted", "deep copies", "numpy", "tensors of arrays", "arrays", "bands backwards", "viewed"),
     *("pictures of arrays", "flagged", "extension", "png", "png broken", "drafted"),
 }
 
 # Where nothing is asked for before the batch is there.
-WAITING = {"folder", "reference", "v2", "VAR", "LeRobot", "v2 cuts", "moco", "on canvas", "mosaic"}
+WAITING = {"folder", "reference", "v2", "VAR", "LeRobot", "v2 cuts", "moco", "on canvas", "mosaic", "deep copy"}
 
 
 
@@ -116,12 +116,11 @@ class RecordedTest(DeferredCase):
         self.enterContext(mock.patch.object(deferring, "_make_supply", lambda count: None))
 
     def test_batches(self):
-        for name in pipelines.PIPELINES:
-            for workers in (0, 2):
-                with self.subTest(name, workers=workers):
-                    self.here.count.value = 0
-                    self.assertEqualToPlain(name, workers)
-                    self.assertEqual(self.here.count.value == 0, name in REAL, self.here.count.value)
+        for name, workers in pipelines.CELLS:
+            with self.subTest(name, workers=workers):
+                self.here.count.value = 0
+                self.assertEqualToPlain(name, workers)
+                self.assertEqual(self.here.count.value == 0, name in REAL, self.here.count.value)
 
     def test_waits(self):
         """What is recorded to the end is made for the whole batch."""
@@ -582,12 +581,11 @@ class DaemonTest(DeferredCase):
         self.enterContext(mock.patch.object(_line.Line, "__call__", counted))
 
     def test_batches(self):
-        for name in pipelines.PIPELINES:
-            for workers in (0, 2):
-                with self.subTest(name, workers=workers):
-                    self.all.value = self.left.value = 0
-                    self.assertEqualToPlain(name, workers)
-                    self.assertEqual((self.all.value == 0, self.left.value == 0), (name in REAL, True))
+        for name, workers in pipelines.CELLS:
+            with self.subTest(name, workers=workers):
+                self.all.value = self.left.value = 0
+                self.assertEqualToPlain(name, workers)
+                self.assertEqual((self.all.value == 0, self.left.value == 0), (name in REAL, True))
 
     def test_losses(self):
         for name in ("folder", "reference", "mixup"):

@@ -286,6 +286,21 @@ if __name__ == "__main__":
 """
         )
 
+    def test_batches_of_text_go_pytorchs_way_from_the_second_epoch_on(self):
+        fed = self.hold_equal(
+            """
+if __name__ == "__main__":
+    text, tensors = Data(str, 40), Data(small, 40)
+    for data in (text, text, tensors, tensors):
+        batches = iter(DataLoader(data, batch_size=4, num_workers=1))
+        receiving = sys.modules.get("stoker.handover.receiving")
+        print("handed over:", receiving and len(receiving._ends), file=sys.stderr)
+        print([describe(batch) for batch in batches])
+        del batches
+"""
+        )
+        self.assertEqual([line for line in fed.stderr.splitlines() if line.startswith("handed")], [f"handed over: {count}" for count in (1, 0, 1, 1)])
+
     def test_an_iteration_that_is_left_early(self):
         self.hold_equal(
             """

@@ -89,11 +89,12 @@ class RemoteTest(unittest.TestCase):
         leash.hold(self)
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.script = os.path.join(self.folder, "train.py")
-        with open(self.script, "w") as file:
-            file.write(SCRIPT)
 
-    def run_script(self, *words, address=None):
+    def run_script(self, *words, address=None, call=""):
+        """Run the script alone, by `stoker feed --ray address`, or with a call of its own in front."""
         ours = [BINARY, "feed", "--ray", address, "--"] if address else []
+        with open(self.script, "w") as file:
+            file.write(call + SCRIPT)
         command = [*ours, sys.executable, "-W", "ignore", self.script, *words]
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.folder)
 
@@ -116,9 +117,17 @@ class RemoteTest(unittest.TestCase):
         self.assertIn("may have a state of its own", fed.stderr)
 
     def test_an_error_is_the_scripts_own(self):
-        alone, fed = self.run_script("map", "fails"), self.run_script("map", "fails", address="local")
+        alone, fed = self.run_script("map", "fails"), self.run_script("map", "fails", call="import stoker; stoker.feed(ray='local', workers=3)\n")
+        self.assertIn("3 workers run in the Ray cluster", fed.stderr)
         ends = [done.stderr.strip().splitlines()[-1] for done in (alone, fed)]
         self.assertEqual((fed.returncode, ends), (alone.returncode, ["ValueError: sample 17"] * 2), fed.stderr)
+
+    def test_what_feed_refuses(self):
+        import stoker
+
+        for wrong in {"ray": ""}, {"workers": 4}, {"ray": "auto", "workers": 0}, {"ray": "auto", "workers": "4"}:
+            with self.assertRaisesRegex(ValueError, "expected"):
+                stoker.feed(**wrong)
 
     def test_without_a_cluster_workers_run_here(self):
         alone, fed = self.run_script("map"), self.run_script("map", address="127.0.0.1:1")

@@ -47,9 +47,6 @@ const (
 	white  = "#ffffff"
 )
 
-// dot is a point: in the units of a panel, or on the canvas.
-type dot struct{ x, y float64 }
-
 // axisTick is a mark on an axis; one without a label is small.
 type axisTick struct {
 	value float64

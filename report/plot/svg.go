@@ -109,3 +109,6 @@ func wrap(text string, size, room float64) []string {
 	}
 	return append(all, line)
 }
+
+// dot is a point: in the units of a panel, or on the canvas.
+type dot struct{ x, y float64 }

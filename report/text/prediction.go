@@ -129,19 +129,6 @@ func perGPU(f question.Prediction) string {
 		quantity.Around(f.Answer.PerGPU, quantity.About))
 }
 
-// useColour returns green if the device is nearly always busy, red if it starves.
-func useColour(share float64) string {
-	switch {
-	case math.IsNaN(share):
-		return "0"
-	case share >= 0.9:
-		return "1;32"
-	case share >= 0.6:
-		return "1;33"
-	}
-	return "1;31"
-}
-
 // writeStages prints a row per part of the path, with a bar to the likely time and a lighter
 // one to the high end.
 func (p *page) writeStages(f question.Prediction) {
@@ -167,16 +154,6 @@ func (p *page) writeStages(f question.Prediction) {
 	}
 	p.writeTable(rows, "llrrrl")
 	p.b.WriteString("\n")
-}
-
-// bars draws an interval from 0: solid to the point, light to the high end.
-func bars(i stoker.Interval, longest float64, width int) string {
-	if !i.Known() || !(longest > 0) {
-		return ""
-	}
-	cells := func(v float64) int { return int(math.Round(report.ClampLength(v) / longest * float64(width))) }
-	solid := cells(i.Point)
-	return strings.Repeat("█", solid) + strings.Repeat("░", max(0, cells(i.High)-solid))
 }
 
 // writeBound prints the limit and the next one.
@@ -277,11 +254,4 @@ func (p *page) inputs(f question.Prediction) {
 		lines = append(lines, line)
 	}
 	p.writeList("what this rests on", lines)
-}
-
-func (p *page) width() int {
-	if p.style.Width == 0 {
-		return 100
-	}
-	return p.style.Width
 }

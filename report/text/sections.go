@@ -1,7 +1,6 @@
 package text
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -127,38 +126,9 @@ func (p *page) linesOf(it item) int {
 	return strings.Count(alone.b.String(), "\n")
 }
 
-// term is a word that is explained at its first use on a page.
-type term struct{ word, means string }
-
-// terms lists words that not every reader of a verdict knows.
-var terms = []term{
-	{"launching thread", "the thread of the program that gives the GPU its work"},
-	{"provisional", "a final verdict needs 30 s of steady steps"},
-	{"page-locked memory", "the GPU reads such memory by itself"},
-	{"page cache", "memory that keeps files which were read"},
-	{"collectives", "exchanges between GPUs"},
-	{"not validated", "no pair of runs was held against such a forecast"},
-	{"GPU-Util", "the share of time in which any kernel ran or data were copied"},
-	{"CUDA graphs", "many launches recorded as one"},
-	{"cgroup", "what limits a container"},
-	{"straggler", "the rank that the others wait for"},
-}
-
-// explainText adds an explanation to each term that the page has not explained yet.
-func (p *page) explainText(text string) string {
-	for i := 0; i < len(p.terms); i++ {
-		t := p.terms[i]
-		at := strings.Index(text, t.word)
-		if at < 0 {
-			continue
-		}
-		end := at + len(t.word)
-		p.terms = slices.Delete(slices.Clone(p.terms), i, i+1)
-		i--
-		if rest := text[end:]; rest == "" || strings.ContainsRune(" ,.:", rune(rest[0])) &&
-			!strings.HasPrefix(rest, " (") {
-			text = fmt.Sprintf("%s (%s)%s", text[:end], t.means, rest)
-		}
-	}
-	return text
+// newVerdictPage begins a page that explains the terms it uses.
+func newVerdictPage(style Style, about ...any) *page {
+	p := newPage(style, about...)
+	p.terms = slices.Clone(terms)
+	return p
 }

@@ -2,19 +2,11 @@ package text
 
 import (
 	"io"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/stoker-dev/stoker/report"
 )
-
-// colourCodes matches escape sequences, which have no width on a terminal.
-var colourCodes = regexp.MustCompile("\x1b\\[[0-9;]*m")
-
-// cellWidth returns the width of a text.
-func cellWidth(s string) int { return utf8.RuneCountInString(colourCodes.ReplaceAllString(s, "")) }
 
 // writeTable writes rows in columns, two spaces apart; align has an l or an r per column. The
 // first row is a heading.

@@ -18,14 +18,6 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// Style says how text is formatted.
-type Style struct {
-	Colour bool   // ANSI colours
-	Width  int    // columns; 0 for 100
-	All    bool   // print everything, else what fits into 40 lines
-	File   string // file of the page as written in a shell; "" for the newest recording
-}
-
 // WriteVerdict prints verdict and plan of a run: first what limits the run, the figure that
 // proves it and what to do first, then the most important of the rest.
 func WriteVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style) error {
@@ -56,44 +48,6 @@ func SumUp(run *recording.Run, v diagnose.Verdict) string {
 	}
 	return safe.Text(line+report.MarkEmulated(run.Emulated()), 0)
 }
-
-// page collects the text of one report.
-type page struct {
-	b     strings.Builder
-	style Style
-	terms []term // still to be explained at their first use
-}
-
-// newPage begins a page about the values that pointers point to. This is the only place where
-// text from outside is made safe for a terminal: names of processes, devices and kernels,
-// settings, paths, messages. What is written to the page later is plain text and Stoker's
-// colours.
-func newPage(style Style, about ...any) *page {
-	safe.Values(about...)
-	return &page{style: style}
-}
-
-// newVerdictPage begins a page that explains the terms it uses.
-func newVerdictPage(style Style, about ...any) *page {
-	p := newPage(style, about...)
-	p.terms = slices.Clone(terms)
-	return p
-}
-
-// to writes the page.
-func (p *page) to(w io.Writer) error {
-	_, err := io.WriteString(w, p.b.String())
-	return err
-}
-
-func (p *page) paint(code, s string) string {
-	if !p.style.Colour {
-		return s
-	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
-
-func (p *page) bold(s string) string { return p.paint("1", s) }
 
 // lead prints what the page says first.
 func (p *page) lead(l report.Lead, v diagnose.Verdict) {
@@ -331,17 +285,6 @@ func rate(v diagnose.Verdict) string {
 	return ""
 }
 
-func (p *page) writeList(title string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	fmt.Fprintf(&p.b, "%s\n", p.bold(title))
-	for _, line := range lines {
-		p.printWrapped("  - ", "    ", report.Shorten(line, 600))
-	}
-	p.b.WriteString("\n")
-}
-
 // changes prints the fixes, largest gain first, and what gains too little.
 func changes(plan advise.Plan, v diagnose.Verdict) section {
 	s := section{title: "what to change"}
@@ -440,29 +383,6 @@ func scoreOf(v diagnose.Verdict, class diagnose.Class) float64 {
 		}
 	}
 	return math.NaN()
-}
-
-// writeRow prints a name and a text, broken at the page's width.
-func (p *page) writeRow(name, text string) {
-	p.printWrapped(fmt.Sprintf("  %-8s ", name), "           ", text)
-}
-
-// printWrapped prints text broken at the page's width.
-func (p *page) printWrapped(first, next, s string) {
-	line := first
-	empty := true
-	for _, word := range strings.Fields(p.explainText(s)) {
-		if !empty && cellWidth(line)+1+cellWidth(word) > p.width() {
-			p.b.WriteString(strings.TrimRight(line, " ") + "\n")
-			line, empty = next, true
-		}
-		if !empty {
-			line += " "
-		}
-		line += word
-		empty = false
-	}
-	p.b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
 // WritePlan prints only a plan, completely.

@@ -5,6 +5,20 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
+type jsonStep struct {
+	Median *float64 `json:"median_s"`
+	Mean   *float64 `json:"mean_s"`
+	Count  int      `json:"count"`
+	Window *float64 `json:"window_s"`
+	Wait   *float64 `json:"host_wait_s"`
+	Idle   *float64 `json:"device_idle_s"`
+
+	Parts  []recording.Part `json:"parts"`       // of the steps whose parts were recorded
+	Clock  *string          `json:"parts_clock"` // "cuda", "emulated", "host"
+	Inside int              `json:"parts_count"` // number of those steps
+	Asks   *jsonAsks        `json:"asks"`        // requests to the device
+}
+
 // jsonAsks holds means per step.
 type jsonAsks struct {
 	Launches   *float64 `json:"launches"`

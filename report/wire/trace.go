@@ -2,9 +2,7 @@ package wire
 
 import (
 	"io"
-	"math"
 
-	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/operators"
 	"github.com/stoker-dev/stoker/diagnose/ranks"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -175,8 +173,6 @@ func kernelsJSON(r report.TraceReport) ([]jsonKernel, []jsonExchange) {
 	return kernels, exchanges
 }
 
-func asSeconds(ns int64) float64 { return float64(ns) / 1e9 }
-
 func traceRooflineJSON(r *operators.Roofline) jsonTraceRoofline {
 	o := jsonTraceRoofline{
 		Device: textOrNull(r.GPU.Name), Covered: stat.Known(r.Covered), FLOP: r.FLOP,
@@ -223,20 +219,4 @@ func ranksJSON(t *ranks.Table) *jsonRanks {
 		})
 	}
 	return o
-}
-
-// findingJSON leaves out the unknown fields of a finding: findings of live runs have only a
-// name and a text.
-func findingJSON(f diagnose.Finding, denied string) jsonFinding {
-	j := jsonFinding{
-		Name: f.Name, Text: f.Text, Thread: f.Thread, Kernel: f.Kernel, Source: f.Source, Advice: f.Advice,
-		Changes: f.Settings, Denied: denied,
-	}
-	if f.To > f.From {
-		j.From, j.To = stat.Known(f.From), stat.Known(f.To)
-	}
-	if f.Share > 0 && !math.IsNaN(f.Seconds) {
-		j.Seconds, j.Share = stat.Known(f.Seconds), stat.Known(f.Share)
-	}
-	return j
 }

@@ -5,6 +5,13 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
+type jsonShares struct {
+	Kernel        *float64 `json:"kernel"`
+	Copy          *float64 `json:"copy"`
+	Communication *float64 `json:"communication"`
+	Idle          *float64 `json:"idle"`
+}
+
 // jsonTraced is what a trace adds to the verdict on a live run.
 type jsonTraced struct {
 	Class          string     `json:"class"`

@@ -1,24 +1,18 @@
 package wire
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"math"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/verify"
 )
-
-// schema is the version of the JSON: it is increased when a field changes its meaning.
-const schema = 1
 
 // object is the JSON of a verdict with its plan. The first eight fields are in the object of
 // every verb and always have the same meaning.
@@ -115,27 +109,6 @@ type jsonEvidence struct {
 	Unit   string   `json:"unit"`
 }
 
-type jsonShares struct {
-	Kernel        *float64 `json:"kernel"`
-	Copy          *float64 `json:"copy"`
-	Communication *float64 `json:"communication"`
-	Idle          *float64 `json:"idle"`
-}
-
-type jsonStep struct {
-	Median *float64 `json:"median_s"`
-	Mean   *float64 `json:"mean_s"`
-	Count  int      `json:"count"`
-	Window *float64 `json:"window_s"`
-	Wait   *float64 `json:"host_wait_s"`
-	Idle   *float64 `json:"device_idle_s"`
-
-	Parts  []recording.Part `json:"parts"`       // of the steps whose parts were recorded
-	Clock  *string          `json:"parts_clock"` // "cuda", "emulated", "host"
-	Inside int              `json:"parts_count"` // number of those steps
-	Asks   *jsonAsks        `json:"asks"`        // requests to the device
-}
-
 // jsonFetch divides the time of preparing a batch into shares that add up to 1.
 type jsonFetch struct {
 	Seconds *float64 `json:"seconds"` // per batch
@@ -175,21 +148,6 @@ type jsonFix struct {
 	At         string          `json:"at,omitempty"`    // file:line concerned, if it does not make a DataLoader
 	Run        stoker.Interval `json:"run_speedup"`     // of the whole run; null if it is that of its steps
 	Untested   bool            `json:"not_validated,omitempty"`
-}
-
-type jsonFinding struct {
-	Name    string          `json:"name"`
-	Text    string          `json:"text"`
-	From    *float64        `json:"from_s,omitempty"` // place in a trace
-	To      *float64        `json:"to_s,omitempty"`
-	Thread  string          `json:"thread,omitempty"`
-	Kernel  string          `json:"kernel,omitempty"`
-	Source  string          `json:"source,omitempty"`  // the user's line
-	Seconds *float64        `json:"seconds,omitempty"` // time in the judged window
-	Share   *float64        `json:"share,omitempty"`   // share of the window
-	Changes []stoker.Change `json:"changes,omitempty"`
-	Advice  string          `json:"advice,omitempty"`
-	Denied  string          `json:"denied,omitempty"` // why some of the advice gains too little here, by the plan
 }
 
 type jsonScore struct {
@@ -288,25 +246,4 @@ func fixJSON(f advise.Fix) jsonFix {
 		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...), Where: f.Where,
 		Untested: f.Untested, Mind: f.Mind, Run: f.Run, At: f.At,
 	}
-}
-
-func textOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// WriteObject writes a value as JSON that is safe to print on a terminal: characters that move
-// a cursor or reverse text are escaped; arrows and comparisons stay readable.
-func WriteObject(w io.Writer, o any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(o); err != nil {
-		return err
-	}
-	_, err := w.Write(safe.JSON(b.Bytes()))
-	return err
 }

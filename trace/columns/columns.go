@@ -17,7 +17,7 @@ const MostDevices = 64
 const TooManyDevices = "of more devices than any machine has"
 
 // ByStart is the order of spans by start, the longer first where two start
-// together, so that a caller comes before what it calls; nil if they are in
+// together, so that a caller comes before its callees; nil if they are in
 // that order.
 func ByStart(start, end []int64) []int32 {
 	order := make([]int32, len(start))

@@ -22,8 +22,9 @@ const (
 // last piece of a stream at the end of the host's wait for the whole device. It returns how
 // many it cut, and moves the Timeline's end if that was one of them.
 func ClipOverlaps(t *recording.Timeline) (clipped int) {
-	waits := deviceWaits(t)
-	for _, works := range streamsOf(&t.Device) {
+	streams := streamsOf(&t.Device)
+	waits := deviceWaits(t, len(streams) == 1)
+	for _, works := range streams {
 		clipped += clipStream(t, works, waits)
 	}
 	if clipped > 0 {
@@ -34,8 +35,8 @@ func ClipOverlaps(t *recording.Timeline) (clipped int) {
 
 // DescribeClipped says what ClipOverlaps did, for a reader of figures.
 func DescribeClipped(clipped, all int) string {
-	return fmt.Sprintf("%d of %d pieces of device work lasted beyond what followed on the same stream, which no device "+
-		"can do: the profiler wrote a wrong length, and it was cut at the next start.", clipped, all)
+	return fmt.Sprintf("%d of %d pieces of device work lasted beyond what followed on the same stream, or beyond a wait "+
+		"for it, which no device can do: the profiler wrote a wrong length, and it was cut there.", clipped, all)
 }
 
 // streamsOf are the pieces of work of each stream, in order of start.
@@ -94,7 +95,8 @@ type deviceWait struct {
 	pid      int
 }
 
-func deviceWaits(t *recording.Timeline) (waits []deviceWait) {
+// deviceWaits lists them. A wait for a stream is one if there is only one stream.
+func deviceWaits(t *recording.Timeline, oneStream bool) (waits []deviceWait) {
 	whole := make([]int8, len(t.Names)) // of a name: 1 it is no such wait, 2 it is
 	for i, kind := range t.Host.Kind {
 		if kind != recording.Runtime {
@@ -104,7 +106,8 @@ func deviceWaits(t *recording.Timeline) (waits []deviceWait) {
 		if whole[name] == 0 {
 			whole[name] = 1
 			text := t.Names[name]
-			if strings.Contains(text, "DeviceSynchronize") || strings.Contains(text, "CtxSynchronize") {
+			if strings.Contains(text, "DeviceSynchronize") || strings.Contains(text, "CtxSynchronize") ||
+				oneStream && strings.Contains(text, "StreamSynchronize") {
 				whole[name] = 2
 			}
 		}
@@ -116,7 +119,7 @@ func deviceWaits(t *recording.Timeline) (waits []deviceWait) {
 }
 
 // clipLast cuts the last piece of a stream, which nothing follows, at the end of the wait for
-// the device that began after its launch; 1 where it did.
+// the device that began after its launch, and returns 1 if it did.
 func clipLast(t *recording.Timeline, last int32, waits []deviceWait) int {
 	w := &t.Device
 	call := w.Call[last]

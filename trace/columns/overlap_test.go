@@ -31,7 +31,10 @@ func timelineOf(pieces []piece, waits ...[2]int64) *recording.Timeline {
 		})
 		t.End = max(t.End, p.to)
 	}
-	for _, w := range waits {
+	for _, w := range waits { // a negative end: for the stream alone
+		if w[1] < 0 {
+			t.Names[2], w[1] = "cudaStreamSynchronize", -w[1]
+		}
 		t.Host.Append(recording.CallRow{Start: w[0], End: w[1], Name: 2, Kind: recording.Runtime, Shapes: -1, Types: -1})
 	}
 	return t
@@ -56,15 +59,16 @@ func TestClipOverlaps(t *testing.T) {
 		waits  [][2]int64
 		want   map[int]int64 // ends that are cut
 	}{
-		"as it should be":           {row(20), nil, nil},
-		"over all that follow":      {longer(3, 60*ms, row(20)), nil, map[int]int64{3: 5000}},
-		"two of them":               {longer(9, 70*ms, longer(3, 60*ms, row(30))), nil, map[int]int64{3: 5000, 9: 11_000}},
-		"over one: it began early":  {longer(3, 5950, row(20)), nil, nil},
-		"into the next one":         {longer(3, 5500, row(20)), nil, nil},
-		"the last, behind a wait":   {longer(19, 60*ms, row(20)), [][2]int64{{500, 21_000}}, map[int]int64{19: 21_000}},
-		"the last, no wait tells":   {longer(19, 60*ms, row(20)), nil, nil},
-		"the last, clocks differ":   {longer(19, 2*ms, row(20)), [][2]int64{{500, 21_000}}, nil},
-		"rows that nest everywhere": {[]piece{{from: 0, to: 900}, {from: 1, to: 100}, {from: 200, to: 300}, {from: 1000, to: 1900}, {from: 1001, to: 1100}, {from: 1200, to: 1300}}, nil, nil},
+		"as it should be":                        {row(20), nil, nil},
+		"over all that follow":                   {longer(3, 60*ms, row(20)), nil, map[int]int64{3: 5000}},
+		"two of them":                            {longer(9, 70*ms, longer(3, 60*ms, row(30))), nil, map[int]int64{3: 5000, 9: 11_000}},
+		"over one: it began early":               {longer(3, 5950, row(20)), nil, nil},
+		"into the next one":                      {longer(3, 5500, row(20)), nil, nil},
+		"the last, behind a wait":                {longer(19, 60*ms, row(20)), [][2]int64{{500, 21_000}}, map[int]int64{19: 21_000}},
+		"the last, behind a wait for its stream": {longer(19, 60*ms, row(20)), [][2]int64{{500, -21_000}}, map[int]int64{19: 21_000}},
+		"the last, no wait tells":                {longer(19, 60*ms, row(20)), nil, nil},
+		"the last, clocks differ":                {longer(19, 2*ms, row(20)), [][2]int64{{500, 21_000}}, nil},
+		"rows that nest everywhere":              {[]piece{{from: 0, to: 900}, {from: 1, to: 100}, {from: 200, to: 300}, {from: 1000, to: 1900}, {from: 1001, to: 1100}, {from: 1200, to: 1300}}, nil, nil},
 		"pieces of one graph": {[]piece{
 			{from: 1000, to: 9000, call: 2}, {from: 1100, to: 1200, call: 2}, {from: 1300, to: 1400, call: 2}, {from: 9100, to: 9200},
 		}, nil, nil},

@@ -12,7 +12,7 @@ type argumentField struct {
 	names []string
 }
 
-// arguments is the one table of what is read of an event's arguments. The fast scanner
+// arguments is the one table of the arguments of events that are read. The fast scanner
 // and the general reader both go by it, so that both know the same ones.
 var arguments = []argumentField{
 	{
@@ -72,7 +72,7 @@ func hashKey(key []byte) uint8 {
 	return uint8(n) + key[n-1] + key[n/2]*7
 }
 
-// formOf is how the value of an argument is read; nil if nobody asks for it.
+// formOf is how the value of an argument is read; nil if it is not needed.
 func formOf(key []byte) form {
 	for h := hashKey(key); ; h++ {
 		slot := &argumentSlots[h]
@@ -84,7 +84,7 @@ func formOf(key []byte) form {
 
 // form is how a value becomes a field of an event. Its two methods stand side by side so
 // that they take the same values: scan those that Kineto writes, and gives the event to
-// the general reader where it finds another; set all that real files hold.
+// the general reader if it finds another one.
 type form interface {
 	scanValue(s *scanner, b []byte, i int) (end int, ok bool)
 	setValue(e *event, v jsonValue)

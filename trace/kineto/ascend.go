@@ -7,7 +7,7 @@ import (
 )
 
 // Ascend's exporters, msprof and torch_npu, write Chrome's JSON without categories but those of
-// PyTorch's own operators. A row's process tells what it is. Processes are numbered by the program's
+// PyTorch's own operators. The process of a row tells its kind. Processes are numbered by the program's
 // process, the kind of row and the device: pid<<10 | kind<<5 | device.
 const (
 	ascendHardware = "Ascend Hardware" // tasks, by stream

@@ -23,7 +23,7 @@ const (
 	commClass    // communication on a device
 	linkClass    // flows from a call to its work
 	shadowClass  // copies of host spans on device rows: no work
-	syncClass    // waits on device rows: no work
+	syncClass    // synchronisation on device rows: no work
 	instantClass // memory counters and the like
 	spanClass    // the profiler's own span over the whole file
 )

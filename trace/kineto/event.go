@@ -69,7 +69,7 @@ const shortFrame = int64(50e3)
 // row is a pair of pid and tid: a thread, or a stream of a device.
 type row struct{ pid, tid int64 }
 
-// Records are what is kept of events. Indices are a scanner's own until the
+// Records are the parts of events that are kept. Indices are a scanner's own until the
 // store has translated them.
 type (
 	hostRecord struct {
@@ -162,10 +162,10 @@ type batch struct {
 	events  int64
 	dropped [numWhy]int64
 	lost    int64            // of dropped, work of a device with an impossible time
-	strange map[string]int64 // events by a category that nobody knows
+	strange map[string]int64 // events by unknown category
 
 	// What the scanner knew when it ended: append-only lists, safe to read while
-	// the scanner goes on.
+	// the scanner continues.
 	names  []string
 	traits []traits
 	rows   []row

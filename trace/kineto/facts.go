@@ -48,7 +48,7 @@ type distributed struct {
 	World int  `json:"world_size"`
 }
 
-// decodeMember decodes one of the members beside traceEvents; damage in it is as good
+// decodeMember decodes one of the members other than traceEvents; damage in it is as good
 // as absence.
 func decodeMember[T any](m *merger, key string) (v T, ok bool) {
 	raw, found := m.meta[key]
@@ -256,7 +256,7 @@ func (b *builder) busiest(pid int) int {
 	return count.FindMost(-1)
 }
 
-// tellDamage says what is missing or impossible in the file, and how much of the device's work that is.
+// tellDamage lists missing and impossible data of the file, and the share of the device's work that they make up.
 func (m *merger) tellDamage(b *builder, facts *recording.Facts) {
 	s := m.store
 	if n := s.dropped[damaged]; n > 0 {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 )
 
-// The general reader: slow, and at home with whatever real files hold: escapes,
+// The general reader: slow, but it accepts everything that real files hold: escapes,
 // exponents, numbers as strings, control characters inside strings, bare tokens
 // such as N/A and NaN, keys twice (the last one counts). It reads one event whose
 // extent is known.
@@ -94,8 +94,8 @@ func setRow(field *int64, v jsonValue) {
 	}
 }
 
-// rowNumber is the number of a row that is given as text. Words get a negative
-// number of their own.
+// rowNumber is the number of a row that is given as text. Each word gets its
+// negative number.
 func rowNumber(text []byte) int64 {
 	if n, ok := decimal(text); ok {
 		return n

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// jsonValue is one JSON value: is tells by its first byte what it is, '"' a string,
+// jsonValue is one JSON value: is tells its kind by its first byte, '"' a string,
 // '0' a number, '{', '[' or '?' a bare token; text is the decoded string, else
 // the value as written.
 type jsonValue struct {
@@ -65,7 +65,7 @@ func valueOf(raw []byte) jsonValue {
 	return jsonValue{'?', raw}
 }
 
-// unquote decodes a JSON string. What the format forbids is read as it stands:
+// unquote decodes a JSON string. Text that the format forbids is kept unchanged:
 // control characters (pytorch issue 130622), escapes that do not exist.
 func unquote(raw []byte) []byte {
 	inner := raw[1 : len(raw)-1]
@@ -147,7 +147,7 @@ func stringEnd(b []byte, i int) (int, bool) {
 	}
 }
 
-// isSpace holds for all control characters but zero, which JSON forbids and nobody
+// isSpace holds for all control characters but zero, which JSON forbids and no program
 // misses.
 func isSpace(c byte) bool { return c-1 < ' ' }
 
@@ -221,7 +221,7 @@ func nanoseconds(text []byte) (ns int64, nano, ok bool) {
 	return q, nano, true
 }
 
-// rational is a JSON number, nil if it is none or has an exponent that would
+// rational is a JSON number, nil if it is not a number or has an exponent that would
 // fill the memory.
 func rational(text []byte) *big.Rat {
 	if len(text) > longestJSON {

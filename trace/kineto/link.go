@@ -94,7 +94,7 @@ func (c *callIndex) lastCall(corr int64) (int32, bool) {
 }
 
 // findOwners finds, for each device, the process with most launches on it: by
-// the ids that only one call has, and if there is none, the process with most
+// the ids that only one call has, and without such ids the process with most
 // calls.
 func (b *builder) findOwners(calls callIndex) {
 	votes := map[int32]columns.Tally{}

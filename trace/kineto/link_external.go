@@ -6,8 +6,8 @@ import (
 
 // linkByExternalIDs links what neither a correlation id nor a flow does: profilers of ROCm of
 // before PyTorch 2.5 write the number of the operator with its calls and its work, and nothing
-// else. An operator's first piece of work belongs to its first launch, and so on. If no launch
-// was recorded, the operator itself counts as the call.
+// else. An operator's first piece of work belongs to its first launch, and so on. Launches that carry no
+// number are those within the operator. If none was recorded, the operator itself counts as the call.
 func (b *builder) linkByExternalIDs() {
 	works := map[int32][]int32{} // by external id, in order of start
 	for k, i := range b.work {
@@ -38,7 +38,7 @@ func (b *builder) linkByExternalIDs() {
 	for ext, of := range works {
 		calls := launches[ext]
 		if op, found := operators[ext]; len(calls) == 0 && found {
-			calls = []int32{op}
+			calls = b.launchesWithin(op)
 		}
 		for n, k := range of {
 			if len(calls) > 0 {
@@ -46,6 +46,20 @@ func (b *builder) linkByExternalIDs() {
 			}
 		}
 	}
+}
+
+// launchesWithin are the launches that begin within an operator on its thread; without any, the operator.
+func (b *builder) launchesWithin(op int32) (calls []int32) {
+	h := &b.t.Host
+	for k := op + 1; int(k) < len(h.Start) && h.Start[k] < h.End[op]; k++ {
+		if h.Thread[k] == h.Thread[op] && h.Kind[k] == recording.Runtime && startsWork(b.t.Names[h.Name[k]]) {
+			calls = append(calls, k)
+		}
+	}
+	if len(calls) == 0 {
+		return []int32{op}
+	}
+	return calls
 }
 
 // callBefore is the n-th of some calls, or an earlier one that had begun when its work did.

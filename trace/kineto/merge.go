@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// phase is where in the file the merger stands.
+// phase is the merger's position in the file.
 type phase uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 )
 
 // merger puts the results of the scanners together in file order, and reads what
-// they could not: the head, the members beside traceEvents, glued events.
+// they could not: the head, the members other than traceEvents, glued events.
 type merger struct {
 	scanner   *scanner
 	store     *recordStore
@@ -34,7 +34,7 @@ type merger struct {
 // mostDamage is how many sentences on damage are kept of a file: one of each event would fill it.
 const mostDamage = 20
 
-// addDamage says what is missing or impossible in the file.
+// addDamage records missing or impossible data of the file.
 func (m *merger) addDamage(format string, args ...any) {
 	if len(m.damage) < mostDamage {
 		m.damage = append(m.damage, fmt.Sprintf(format, args...))
@@ -112,7 +112,7 @@ func (m *merger) readNext(b []byte, out *batch) (int, error) {
 			}
 		}
 		return used, nil
-	default: // over: what follows the last bracket is nobody's
+	default: // over: bytes behind the last bracket are ignored
 		return len(b), nil
 	}
 }
@@ -191,7 +191,7 @@ func (m *merger) readMember(b []byte) (int, error) {
 	return max(end, i+1), nil
 }
 
-// mostMeta bounds the bytes of all members beside traceEvents that are kept; a
+// mostMeta bounds the bytes of all other members than traceEvents that are kept; a
 // list of the process groups of ten thousand ranks is about a megabyte.
 const mostMeta = 16 << 20
 
@@ -201,8 +201,8 @@ func (m *merger) keepMember(key string, raw []byte) {
 	}
 }
 
-// resync gives up an event that does not end and goes on with the next that seems
-// to begin. It is how a file survives a quote that nobody closed.
+// resync gives up an event that does not end and continues with the next that seems
+// to begin. It is how a file survives a quote that is never closed.
 func (m *merger) resync() error {
 	if m.phase != events {
 		return &SyntaxError{

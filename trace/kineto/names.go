@@ -92,7 +92,7 @@ const (
 	mostRawBytes = 32 << 20
 )
 
-// intern is the place of an array's text, -1 if there is none, or it is empty or
+// intern is the place of an array's text, -1 if the array has no text, or it is empty or
 // longer than any name.
 func (l *lists) intern(raw []byte) int32 {
 	if len(raw) == 0 || len(raw) > longestName {

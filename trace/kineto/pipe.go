@@ -20,7 +20,7 @@ import (
 // a file of 35 MB takes 16, 17 and 22 MB of memory (2 cores of an EPYC, 2026-11).
 const chunkSize = 256 << 10
 
-// mostEvent is how long one event, or one value beside them, may be.
+// mostEvent is how long one event, or one value outside of the events, may be.
 const mostEvent = 32 << 20
 
 type chunk struct {
@@ -73,7 +73,7 @@ func startPipe(ctx context.Context, src io.Reader, o Options) *pipe {
 	return p
 }
 
-// shutDown ends all goroutines and waits for them.
+// shutDown stops all goroutines and returns when they have ended.
 func (p *pipe) shutDown() {
 	close(p.stop)
 	p.wait.Wait()
@@ -114,7 +114,7 @@ func (p *pipe) readChunks(ctx context.Context) {
 }
 
 // fillBuffer reads until buf is full, and tells a clean end, io.EOF, from one in the
-// middle of a compressed stream. A fault in who unpacks is an error: nobody could
+// middle of a compressed stream. A fault of the unpacker is an error: no reader could
 // catch it in this goroutine, and who reads a trace may be waiting for a program.
 func fillBuffer(src io.Reader, buf []byte, at int) (n int, err error) {
 	defer func() {
@@ -225,7 +225,7 @@ func boundary(b []byte) int {
 	}
 }
 
-// beginsEvent reports whether the brace at b[open] looks like the beginning of an
+// beginsEvent reports whether the brace at b[open] seems to begin an
 // event that follows another.
 func beginsEvent(b []byte, open int) bool {
 	i := open + 1

@@ -4,9 +4,9 @@ import "bytes"
 
 // The fast scanner. It knows the form in which Kineto writes events, reads the
 // members and arguments that become columns and steps over all others with no
-// more than a search for quotes and brackets. Whatever it does not expect makes
+// more than a search for quotes and brackets. Anything that it does not expect makes
 // it give the event to the general reader, so that it needs to be right only
-// about what it accepts.
+// about the input that it accepts.
 //
 // A zero byte behind the last one ends every loop, so that none needs to ask
 // where the chunk ends.
@@ -28,7 +28,7 @@ func (s *scanner) scanEvents(b []byte, out *batch) (used int, closed bool) {
 		switch b[i] {
 		case ']':
 			return i + 1, true
-		case '}': // of the object around an array that nobody closed
+		case '}': // of the object around an array that is not closed
 			return i + 1, true
 		case '{':
 			if !s.slow {
@@ -149,8 +149,8 @@ func (s *scanner) argumentsOf(b []byte, i int) (end int, ok bool) {
 	return s.scanArguments(b, i)
 }
 
-// unread is where the object at b[i] ends, 0 if that takes a closer look: nobody asks
-// for the arguments of a Python frame, and most of a trace with stacks is frames. Between
+// unread is where the object at b[i] ends, 0 if only a closer look tells. No reader needs
+// the arguments of a Python frame, and most of a trace with stacks is frames. Between
 // whole strings, without an escape, another object or a list, the first closing brace is its own.
 func unread(b []byte, i int) (end int) {
 	k := bytes.IndexByte(b[i:], '}')

@@ -77,7 +77,7 @@ func (s *scanner) classOf(cat []byte) class {
 	return c
 }
 
-// keepEvent keeps what is needed of the event that was read last.
+// keepEvent keeps the needed parts of the event that was read last.
 func (s *scanner) keepEvent(out *batch) {
 	e := &s.e
 	out.events++
@@ -275,7 +275,7 @@ func (s *scanner) keepWork(e *event, c class, out *batch) {
 	out.work = append(out.work, w)
 }
 
-// fillExchange fills what is known of a collective: how much it moves, among whom.
+// fillExchange fills in a collective: how much it moves, among whom.
 func (s *scanner) fillExchange(e *event, w *workRecord) {
 	if width := widths[lowerCase(e.dtype)]; e.nelems >= 0 && width > 0 && e.nelems < math.MaxInt64/width {
 		w.bytes = e.nelems * width

@@ -45,7 +45,7 @@ func newStore() *recordStore {
 	}
 }
 
-// blocks is a list that grows without moving what it holds.
+// blocks is a list that grows without moving its elements.
 type blocks[T any] struct {
 	list [][]T
 	n    int
@@ -64,7 +64,7 @@ func (b *blocks[T]) append(item T) {
 
 func (b *blocks[T]) at(i int) *T { return &b.list[i/blockSize][i%blockSize] }
 
-// Limits on what is kept, as memory has an end. 100 million records are about
+// Limits on the number of records, as memory is limited. 100 million records are about
 // 40 GB of JSON; real files have a few thousand names and a few hundred rows.
 const (
 	mostRecords   = 100_000_000
@@ -196,7 +196,7 @@ func (s *recordStore) rowPlace(t *indexTables, b *batch, i int32) int32 {
 }
 
 // byStart is the order of n records by start, the longer first where two start
-// together, so that a caller comes before what it calls; else in file order. It
+// together, so that a caller comes before its callees; else in file order. It
 // sorts by digits: 1.8 million records take 40 ms, a comparing sort 300 ms.
 func byStart(n int, span func(i int) (start, end int64)) []int32 {
 	if n == 0 {
@@ -261,7 +261,7 @@ func endsLater(span func(i int) (start, end int64), before, behind int32) bool {
 	return b > a
 }
 
-// strangest are the categories that nobody knows, most frequent first.
+// strangest are the unknown categories, most frequent first.
 func (s *recordStore) strangest() []string {
 	var cats []string
 	for cat := range s.strange {

@@ -42,7 +42,7 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("byte %d: %s", e.Offse
 // ForeignError says that the stream is JSON that something else than PyTorch's
 // profiler wrote.
 type ForeignError struct {
-	Format string // what it seems to be, "a Chrome browser trace"
+	Format string // its likely format, "a Chrome browser trace"
 	Hint   string // what to do
 }
 

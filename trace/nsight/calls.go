@@ -140,7 +140,7 @@ func (r *reader) setMark(c *call, text []byte) {
 	}
 }
 
-// readOSCalls reads waits in the operating system, of the threads that call CUDA or
+// readOSCalls reads blocking calls of the operating system, of the threads that call CUDA or
 // mark ranges: hundreds of others sleep in every program.
 func (r *reader) readOSCalls() error {
 	return r.scanColumns("OSRT_API", []string{"start", "end", "globalTid", "nameId"}, nil, func(row *row) error {

@@ -78,7 +78,7 @@ func (r *reader) takeCensus() error {
 	return nil
 }
 
-// countRows counts the rows of each table of events, whatever is in them.
+// countRows counts the rows of each table of events, and ignores their content.
 func (r *reader) countRows() (total int64, err error) {
 	rows := map[string]int64{}
 	for _, table := range eventTables {
@@ -93,7 +93,7 @@ func (r *reader) countRows() (total int64, err error) {
 	return total, nil
 }
 
-// countAll looks at every row of a table.
+// countAll reads every row of a table.
 func (r *reader) countAll(h *histogram, i int) error {
 	return r.scanColumns(eventTables[i], []string{"start"}, nil, func(row *row) error {
 		if at, ok := row.intAt(0); ok && at >= 0 && at < latest {
@@ -106,7 +106,7 @@ func (r *reader) countAll(h *histogram, i int) error {
 	})
 }
 
-// countSome looks at some rows, which stand for all of the table.
+// countSome reads some rows, which represent the whole table.
 func (r *reader) countSome(h *histogram, i int) error {
 	t := r.db.tables[eventTables[i]]
 	var times []int64
@@ -123,7 +123,7 @@ func (r *reader) countSome(h *histogram, i int) error {
 	return err
 }
 
-// chooseWindow chooses what is read: everything, else as much as may be kept around the
+// chooseWindow chooses the part to read: everything, else as much as may be kept around the
 // middle of the device's work, where a program that starts up and trains trains.
 func (r *reader) chooseWindow(h *histogram) {
 	var places []int64

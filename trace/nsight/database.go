@@ -21,8 +21,8 @@ import (
 	"github.com/stoker-dev/stoker/trace/columns"
 )
 
-// database is an export that SQLite has open. SQLite is told to write nothing, to
-// take no lock and to trust nothing: of a stranger's file only the rows of real
+// database is an export that SQLite has open. It is opened so that SQLite writes nothing,
+// takes no lock and trusts nothing: of a stranger's file only the rows of real
 // tables are read, its views, triggers and computed columns are never asked for (allow).
 type database struct {
 	file   string
@@ -133,8 +133,8 @@ func openDatabase(ctx context.Context, f *os.File) (*database, error) {
 	return d, nil
 }
 
-// address is the file's URI. immutable: SQLite takes no lock and looks for no
-// journal beside it; quiet has looked before.
+// address is the file's URI. immutable: SQLite takes no lock and expects no
+// journal next to it; quiet has checked that before.
 func address(file string) (string, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -178,8 +178,8 @@ func (d *database) restrict(ctx context.Context) error {
 		// by it: the file is open for reading only.
 		settings = append([]string{"writable_schema = 1"}, settings...)
 	}
-	// As one text: cache_size reads the file's list of tables, and only what stands behind
-	// another statement ends with the context. A list may have no end, too.
+	// As one text: cache_size reads the file's list of tables, and only a statement behind
+	// another one ends with the context. A list may have no end, too.
 	_, err := d.conn.ExecContext(ctx, "PRAGMA "+strings.Join(settings, ";\nPRAGMA "))
 	return err
 }
@@ -352,9 +352,9 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// spoilt reports whether an error comes from what is in the file: other parts of
+// spoilt reports whether an error comes from the file's content: other parts of
 // it may still be read. SQLITE_ERROR is one of them: our own SQL is always the
-// same, what it refers to is not.
+// same, but the page that it refers to is not.
 func spoilt(err error) bool {
 	switch sqliteCode(err) {
 	case lib.SQLITE_ERROR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_TOOBIG, lib.SQLITE_FORMAT:

@@ -3,7 +3,7 @@
 // profiler uses for the same things, so that the same code judges both.
 //
 // It reads and links, and judges nothing. Schemas 3.16 to 3.25 were seen; a table
-// is read by the columns that it has, what is missing becomes a sentence, and the
+// is read by the columns that it has, a missing column becomes a sentence, and the
 // meaning of numbers comes from the file's own ENUM tables if they are there.
 //
 // How a file flows through it:

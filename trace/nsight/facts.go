@@ -20,7 +20,7 @@ func (r *reader) moveToZero() {
 	r.out.Zero = r.base
 }
 
-// readFacts reads what does not change while a run goes on. The tables that hold a
+// readFacts reads the facts that do not change during a run. The tables that hold a
 // process's environment and command line are left alone: they hold secrets.
 func (r *reader) readFacts() error {
 	for _, part := range []func() error{
@@ -35,9 +35,10 @@ func (r *reader) readFacts() error {
 	return nil
 }
 
-// framework says whose program it is, by the names of what it runs. Python may be
+// framework says whose program it is, by the names of its kernels and calls. Python may be
 // PyTorch's without a sign of it.
 func (r *reader) framework() error {
+	r.out.Facts.Software.Recorder = recording.NsightSystems
 	t := r.out.Timeline
 	python, xla, trt := false, false, false
 	for _, th := range t.Threads {

@@ -21,8 +21,8 @@ func IsExport(f *os.File) bool {
 	return err == nil && string(start) == magic
 }
 
-// ReadFile reads an export from a file that nobody else is writing. It takes no
-// lock, and writes nothing beside it. It stops at ctx and at a fault of the disk;
+// ReadFile reads an export from a file that no other program is writing. It takes no
+// lock, and creates no file. It stops at ctx and at a fault of the disk;
 // damage is left out and said in a warning.
 func ReadFile(ctx context.Context, f *os.File, o Options) (*Trace, error) {
 	if err := ensureQuiet(f); err != nil {

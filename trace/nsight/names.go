@@ -19,7 +19,7 @@ type nameTable struct {
 }
 
 // mostText bounds the texts that are kept: a program may mark every request with a
-// name of its own.
+// separate name.
 const mostText = 24 << 20
 
 const unkept = "name not kept: the file has too many different ones"

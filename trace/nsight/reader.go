@@ -37,7 +37,7 @@ type reader struct {
 
 type deviceKey struct{ process, device int64 }
 
-// addDamage says what is missing or impossible in the file.
+// addDamage records missing or impossible data of the file.
 func (r *reader) addDamage(format string, args ...any) {
 	text, f := fmt.Sprintf(format, args...), &r.out.Facts
 	if len(f.Damage) < mostSentences && !slices.Contains(f.Damage, text) {
@@ -133,9 +133,9 @@ func (r *reader) readSpan(row *row) (start, end int64, ok bool) {
 }
 
 // stringAt is the place of the text with a number in StringIds, as prepare makes
-// it; -1 if there is none. Each number is looked up once: what it means
-// does not depend on who asks, since calls, kernels and marks have texts of their
-// own.
+// it; -1 if the table has no such number. Each number is looked up once: its meaning
+// does not depend on the caller, since calls, kernels and marks have
+// separate texts.
 func (r *reader) stringAt(id int64, prepare func([]byte) []byte) int32 {
 	if at, found := r.names.byID[id]; found {
 		return at
@@ -166,7 +166,7 @@ func (r *reader) openStrings() (err error) {
 // enums are the meanings of numbers: the file's own, else those of schema 3.25.
 type enums struct {
 	copies     map[int64]string // direction of a copy, "HtoD"
-	migrations map[int64]bool   // kinds of copies that nobody called for: pages of managed memory move
+	migrations map[int64]bool   // kinds of copies without a call: pages of managed memory move
 	memory     map[int64]string // kind of memory, "Pinned"
 	ranges     map[int64]bool   // NVTX event types that are ranges
 	severity   map[int64]string // of a diagnostic

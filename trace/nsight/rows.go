@@ -61,7 +61,7 @@ func (r *row) textAt(i int) []byte {
 	return nil
 }
 
-// selection is what is wanted of a table: columns, "" for one that it lacks, which
+// selection is the part of a table to read: columns, "" for one that it lacks, which
 // reads as NULL, and only rows whose column time is in [from, to), where time is
 // not "".
 type selection struct {
@@ -171,7 +171,7 @@ func (d *database) scanTable(ctx context.Context, t *table, s selection, each fu
 	return places, nil
 }
 
-// errTooMany ends the scan of a table that goes on longer than its file.
+// errTooMany ends the scan of a table that returns more rows than its file can hold.
 var errTooMany = errors.New(tooMany)
 
 // scanPart reads the rows with numbers from first to last. seen: r holds the last one
@@ -180,7 +180,7 @@ func (d *database) scanPart(ctx context.Context, statement *sql.Stmt, r *row, fi
 	each func(*row) error,
 ) (seen bool, err error) {
 	// The context is asked between rows and not given along, for then database/sql would
-	// close the rows in another goroutine, where nobody guards.
+	// close the rows in another goroutine, which has no guard.
 	var rows *sql.Rows
 	err = d.recoverPanics(func() error {
 		rows, err = statement.QueryContext(context.WithoutCancel(ctx), first, last)

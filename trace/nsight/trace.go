@@ -8,8 +8,8 @@ type Options struct {
 	// around the middle of the device's work are read, and a warning says so.
 	Most int
 
-	// Progress, if it is not nil, is told now and then which share of the file,
-	// from 0 to 1, was read.
+	// Progress, if it is not nil, is called now and then with the share of the file
+	// that was read, from 0 to 1.
 	Progress func(share float64)
 }
 
@@ -31,9 +31,9 @@ type Trace struct {
 }
 
 // ForeignError says that the file is a database that Nsight Systems did not write,
-// or an export without what is needed.
+// or an export without the needed tables.
 type ForeignError struct {
-	Format string // what it seems to be, "an SQLite database without …"
+	Format string // its likely format, "an SQLite database without …"
 	Hint   string // what to do
 }
 

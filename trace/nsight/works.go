@@ -174,7 +174,7 @@ func threadID(global int64) int64 { return global & 0xffffff }
 func processOf(tid int64) int64   { return tid &^ 0xffffff }
 
 // correlationKey joins a process and a correlation id, which is unique within the process
-// only; 0 if there is none.
+// only; 0 without one.
 func (r *reader) correlationKey(process, correlation int64) uint64 {
 	if correlation <= 0 || correlation >= 1<<40 {
 		return 0

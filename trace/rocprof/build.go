@@ -149,6 +149,7 @@ func (b *builder) facts() (f recording.Facts) {
 		f.Damage = append(f.Damage, "Pieces of device work with an impossible time were left out: the device was busier "+
 			"than the figures say.")
 	}
+	f.Software.Recorder = recording.Rocprof
 	if !slices.ContainsFunc(b.t.Names, recording.TorchSign) {
 		f.Software.Framework = noFramework
 	}

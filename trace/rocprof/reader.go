@@ -9,15 +9,15 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Limits on what is kept of a stranger's file.
+// Limits on the records that are kept of a file, which may come from anywhere.
 const (
 	mostRecords = 100_000_000
 	mostTable   = 10_000_000 // entries of a table of names
 	mostName    = 64 << 10   // bytes
-	mostDepth   = 1000       // of what is stepped over
+	mostDepth   = 1000       // of values that are skipped
 )
 
-// number is an identifier in an object of its own, {"handle": 5}.
+// number is an identifier in a nested object, {"handle": 5}.
 type number struct {
 	Handle uint64 `json:"handle"`
 }
@@ -222,7 +222,7 @@ func (r *fileReader) eachMember(read func(key string) error) error {
 // eachElement reads an array, element by element.
 func (r *fileReader) eachElement(read func() error) error { return r.each('[', read) }
 
-// each reads what stands in an object or an array. Another value is stepped over.
+// each reads the elements of an object or an array. Any other value is skipped.
 func (r *fileReader) each(open json.Delim, read func() error) error {
 	first, err := r.json.Token()
 	if err != nil {

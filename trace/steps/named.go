@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// namedBeats are the steps that people and servers marked by ranges of their own: of the
+// namedBeats are the steps that people and servers marked by named ranges: of the
 // families of ranges the one that lasts longest, from begin to begin. One range is
 // enough if it is a server's.
 func (f *finder) namedBeats(pid int) ([]beat, string) {
@@ -40,7 +40,7 @@ func (f *finder) namedBeats(pid int) ([]beat, string) {
 	return joinBeats(families[best]), best
 }
 
-// rangeNumber is a range's own, where it goes on counting; else the next.
+// rangeNumber is the number in a range's name if it continues the count; else the next number.
 func (f *finder) rangeNumber(name int32, before []beat) int {
 	_, digits, _ := recording.StepRange(f.t.Names[name])
 	n, err := strconv.Atoi(digits)
@@ -54,7 +54,7 @@ func (f *finder) rangeNumber(name int32, before []beat) int {
 }
 
 // longPause is how many times the median range may pass until the next one for the
-// time between them to be theirs: a server also waits for requests. [J]
+// time between them to be theirs: a server is also idle between requests. [J]
 const longPause = 3
 
 // joinBeats makes a step last until the next one begins.

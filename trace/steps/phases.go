@@ -10,11 +10,11 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Start values of what is no steady step. [J]
+// Start values that tell a steady step from others. [J]
 const (
 	otherWork  = 0.10 // of a step: so much compiling or saving makes it one of these
 	coldStart  = 2    // times the median of those behind it: a leading step that is still warming up
-	fewToWarm  = 4    // steps below which nobody knows what is usual
+	fewToWarm  = 4    // steps below which the usual length is unknown
 	restStarts = 1e6  // ns between the last event and where the recorder's stop is cut off
 )
 
@@ -118,7 +118,7 @@ func (f *finder) takeCensus(pid int, beats []beat) []census {
 			c.addSign(signs[name], h.Start[k], h.End[k])
 		}
 	}
-	spans := slices.Clone(out) // frames stand beside spans, in an order of their own: of both the longer time counts
+	spans := slices.Clone(out) // frames are sorted apart from spans: the longer time of both counts
 	for i := range out {
 		out[i].compiled, out[i].saved, out[i].until = 0, 0, 0
 	}
@@ -256,7 +256,7 @@ func (f *finder) recorderStops(pid int) []int64 {
 }
 
 // recorders reports whether a host event is the recorder's, or a wait such as the one
-// with which it stops: what is waited for ends by itself.
+// with which it stops: the work that it waited for ends anyway.
 func (f *finder) recorders(k int32) bool {
 	h := &f.t.Host
 	name := f.t.Names[h.Name[k]]

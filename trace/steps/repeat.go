@@ -88,7 +88,7 @@ func (f *finder) wholePeriod(works []int, places []int) bool {
 }
 
 // withinForward reports whether one call of a module launches several of the units: then
-// they are its layers, whatever they copy.
+// they are its layers, even if they copy something.
 func (f *finder) withinForward(works []int, places []int) bool {
 	at := map[int32][]int64{} // when units were launched, by thread
 	for _, i := range places {

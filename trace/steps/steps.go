@@ -19,7 +19,7 @@ const Loader = 1
 type FoundSteps struct {
 	Steps []recording.Step // in order of start
 	Rule  string           // by what they were found, for a sentence: "ProfilerStep marks"
-	Said  []string         // sentences, where nobody marked them
+	Said  []string         // sentences about steps without marks
 }
 
 // Find returns the steps of the given processes. marks is what the profiler's own
@@ -32,7 +32,7 @@ type FoundSteps struct {
 //  4. the unit that repeats in the kernels of the busiest stream from the first to the last;
 //  5. nothing: all of the recording is one step, and we say so.
 //
-// What is no steady step says so by its Phase.
+// A step that is not steady has a Phase that says so.
 func Find(t *recording.Timeline, processes []recording.Process, marks, missing string) FoundSteps {
 	f := &finder{t: t, marks: marks, missing: missing}
 	var out FoundSteps
@@ -89,7 +89,7 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 }
 
 // markedBeats are the steps that the profiler marked. A step ends where the next one
-// begins: between two marks lies only the profiler itself.
+// begins: only the profiler itself runs between two marks.
 func (f *finder) markedBeats(pid int) []beat {
 	h := &f.t.Host
 	var out []beat

@@ -264,8 +264,8 @@ func (v *collect) addFrame(name int32, start, end int64) {
 	v.t.Frames.Append(recording.FrameRow{Start: start, End: end, Name: name, Thread: v.threadPlace()})
 }
 
-// internMade is the place of a text that was made here. It grows no roles of its own:
-// what it means was settled before.
+// internMade is the place of a text that was made here. It adds no roles:
+// its meaning was settled before.
 func (n *nameTable) internMade(text string) int32 {
 	if id, found := n.known[text]; found {
 		return id

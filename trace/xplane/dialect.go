@@ -37,7 +37,7 @@ var keys = map[string]statKey{
 	"compute_cap_major": capMajor, "compute_cap_minor": capMinor, "profile_start_time": profileStart,
 }
 
-// role is what an event's name tells, apart from the stats beside it.
+// role is what an event's name tells without its stats.
 type role struct {
 	frame   bool // of Python
 	loader  bool
@@ -45,8 +45,8 @@ type role struct {
 	api     bool               // a call of a runtime or driver
 	noise   bool               // of the profiler or of thread pools, without length
 	nested  bool               // an XLA operator that holds others
-	infeed  bool               // a TPU waits for input
-	dispose recording.WorkKind // what it is on a device
+	infeed  bool               // a TPU is idle for want of input
+	dispose recording.WorkKind // its kind on a device
 
 	function bool // of the runtime, and no operator
 }
@@ -146,7 +146,7 @@ type details struct {
 	from, to        string // kinds of memory
 }
 
-// nothing is told of some work.
+// nothing is known of some work.
 func nothing() details { return details{bytes: -1, occupancy: float32(math.NaN())} }
 
 func detailsOf(text string) details {
@@ -233,7 +233,7 @@ func copyName(name string, d details) string {
 }
 
 // callName is the driver's call behind a host event with a correlation id.
-// TensorFlow's profiler of before 2021 named the call after what it launched.
+// TensorFlow's profiler of before 2021 named the call after the kernel that it launched.
 func callName(name string, k statKey) string {
 	switch {
 	case k == copyDetails || strings.HasPrefix(name, "Memcpy"):

@@ -12,13 +12,13 @@
 //	XStat   1 name's number, 2 to 6 its value, 7 the number of a text
 //
 // The names of a plane lie behind its lines. So that a file of any size needs no
-// more memory than what is kept of it, it is read twice, from front to back:
+// more memory than the events that are kept, it is read twice, from front to back:
 //
 //	first pass ─► names, lines, a census of events ─► window: what fits in memory
 //	                                                     │
 //	Trace ◄─ steps, facts ◄─ links, order ◄─ columns ◄─ second pass
 //
 // Of a device only the rows of streams (GPU) or of XLA operators (TPU) are work;
-// modules, name scopes and operators are written again in rows of their own, which
+// modules, name scopes and operators are written again in separate rows, which
 // are derived from these.
 package xplane

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/trace/columns"
 )
 
-// placeInTime moves the columns to t = 0, dates that, and returns where it is on the
+// placeInTime moves the columns to t = 0, dates that, and returns its place on the
 // file's clock.
 func (b *builder) placeInTime(v *collect) int64 {
 	base := columns.MoveToZero(v.t)

@@ -14,7 +14,7 @@ import (
 )
 
 // markSteps gives the spans that mark steps the name that PyTorch's profiler gives
-// them: those with a number of their own (StepTraceAnnotation, Trace), else those
+// them: those with a number (StepTraceAnnotation, Trace), else those
 // that XProf takes for steps by their names. The number is the name's, else the
 // next.
 func (v *collect) markSteps() {
@@ -45,10 +45,10 @@ func stepOf(n int, device int, start, end int64) recording.Step {
 	}
 }
 
-// deviceSteps are the steps that the profiler wrote beside a device's work. On the
+// deviceSteps are the steps that the profiler wrote along with a device's work. On the
 // host's clock a step begins with the launch of its first work and ends with that
-// of the next step's, the last one with its work; where work has no launches, as on a TPU, it stays where it
-// is.
+// of the next step's, the last one with its work; if work has no launches, as on a TPU, it stays where
+// the file has it.
 func deviceSteps(v *collect, all []deviceMark, base int64) []recording.Step {
 	t := v.t
 	byDevice := map[int32][]deviceMark{}
@@ -79,7 +79,7 @@ func deviceSteps(v *collect, all []deviceMark, base int64) []recording.Step {
 
 // modules are the runs of the program in which the devices spend most time, if there
 // are three and more on one: each lasts until the next one begins. The name ends in a
-// number of its own: "jit_train_step(1234)".
+// number: "jit_train_step(1234)".
 func modules(all []deviceMark) (out []deviceMark, program string) {
 	time, count := map[string]int64{}, map[string]map[int]int{}
 	for _, m := range all {

@@ -89,7 +89,7 @@ type plane struct {
 	name   string
 	part   part
 	events map[int64]int32   // number of an event's name: place among the names
-	keys   map[int64]statKey // number of a stat's name: what it tells
+	keys   map[int64]statKey // number of a stat's name: its meaning
 	texts  map[int64]string
 	stats  []stat
 	whole  bool
@@ -230,7 +230,7 @@ func (v *survey) planeDone(whole bool) { v.planes[len(v.planes)-1].whole = whole
 type event struct {
 	name           int64
 	offset, length int64 // ps
-	repeated       bool  // it stands for several
+	repeated       bool  // it represents several
 }
 
 func eventOf(b []byte) (e event, ok bool) {
@@ -362,7 +362,7 @@ func (h *histogram) chooseWindow(most int64) (from, to int64, all bool) {
 	return places[lo] << h.shift, (places[hi] + 1) << h.shift, false
 }
 
-// nameTable are distinct texts in order of appearance, each with what it means.
+// nameTable are distinct texts in order of appearance, each with its meaning.
 type nameTable struct {
 	list  []string
 	roles []role

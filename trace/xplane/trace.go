@@ -45,7 +45,7 @@ type builder struct {
 	out    *Trace
 }
 
-// addDamage says what is missing or impossible in the file.
+// addDamage records missing or impossible data of the file.
 func (b *builder) addDamage(format string, args ...any) {
 	b.out.Facts.Damage = append(b.out.Facts.Damage, fmt.Sprintf(format, args...))
 	b.addWarning(format, args...)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// visitor is told what a walk over a file meets. Bytes hold until it returns.
+// visitor receives the contents of a file, in order. Bytes hold until it returns.
 // Planes and lines are numbered as they come, lines through the whole file.
 type visitor interface {
 	takeSpaceField(f field, b []byte)
@@ -102,7 +102,7 @@ func (w *walk) walkField(f field, to func(field, []byte)) error {
 	return nil
 }
 
-// walkPlane walks over one plane. Damage within it ends it, and the walk goes on
+// walkPlane walks over one plane. Damage within it ends it, and the walk continues
 // behind it.
 func (w *walk) walkPlane(f field) error {
 	end := w.s.at + f.length

@@ -27,7 +27,7 @@ type wireError struct {
 
 func (e *wireError) Error() string { return fmt.Sprintf("byte %d: %s", e.at, e.problem) }
 
-// protoReader reads protobuf from front to back and knows where it is.
+// protoReader reads protobuf from front to back and knows its position.
 type protoReader struct {
 	r    *bufio.Reader
 	at   int64
@@ -50,7 +50,7 @@ type field struct {
 }
 
 // nextField reads the next field's tag, and its value if that has a fixed place. It
-// returns io.EOF at end. What is nested must end within its parent.
+// returns io.EOF at end. A nested message must end within its parent.
 func (s *protoReader) nextField(end int64) (field, error) {
 	f := field{start: s.at}
 	if s.at >= end {

@@ -63,7 +63,7 @@ prints the lines to paste.`,
 	return cmd
 }
 
-// writePlan writes the settings that the hook can set, and says what it cannot.
+// writePlan writes the settings that the hook can apply to a file, and prints those that it cannot.
 func writePlan(a *cli.App, j judged.Recording, file string) error {
 	if _, err := os.Lstat(file); err == nil {
 		return fmt.Errorf("write %s: it is there already and is not replaced", file)
@@ -86,7 +86,7 @@ func writePlan(a *cli.App, j judged.Recording, file string) error {
 	return nil
 }
 
-// emitFixes prints what to do first where no fix says it, as a comment, and the lines of the fixes.
+// emitFixes prints the lines of the fixes; if none comes first, what to do first, as a comment.
 func emitFixes(a *cli.App, j judged.Recording, write func(io.Writer, advise.Fix) error) error {
 	next := report.LeadOf(j.Run, j.Verdict, j.Plan, "").Next
 	switch {

@@ -2,7 +2,7 @@ package agent
 
 import "github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
 
-// agentPort is where an agent listens if nobody says otherwise.
+// agentPort is the default port.
 const agentPort = "9779"
 
 type agentFlags struct {

@@ -49,7 +49,7 @@ func runAgent(ctx context.Context, a *cli.App, o agentFlags) error {
 	}
 	proc := agent.HostProc()
 	if os.Getenv("STOKER_EMULATE") == "1" {
-		proc = "/proc" // emulated devices know us by our own numbers
+		proc = "/proc" // an emulated device has the process numbers of this namespace
 	}
 	watcher := agent.New(agent.Options{
 		OpenGPU: sampling.OpenGPUs, Proc: proc, Figures: o.figures, Price: own.GPUHour,
@@ -75,13 +75,13 @@ func runAgent(ctx context.Context, a *cli.App, o agentFlags) error {
 	return nil
 }
 
-// shortestToken is the least that is taken for a secret.
+// shortestToken is the shortest token that counts as a secret.
 const shortestToken = 16
 
-// readDoor lets callers of this machine in where it listens on loopback, and who has the
-// token elsewhere. The file is read at each request, so that a token can be changed. If it
-// can no longer be used nobody gets in, which we say once: a caller is told no more than
-// that his token is wrong.
+// readDoor returns who may call: every process of this machine if the agent listens on loopback,
+// else callers with the token. The token's file is read at each request, so that the token can be
+// changed. If the file cannot be read any more, all callers are rejected, and one line on stderr
+// says why: callers only learn that their token is wrong.
 func (o agentFlags) readDoor(say func(format string, args ...any)) (agent.Door, error) {
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {
@@ -127,11 +127,11 @@ func (o agentFlags) readDoor(say func(format string, args ...any)) (agent.Door, 
 	}}, nil
 }
 
-// mostSecret is more than a token has.
+// mostSecret is larger than any token.
 const mostSecret = 1 << 16
 
-// readSecret reads a file that nobody but the user, root and its group can read, and
-// nobody but the user and root can write.
+// readSecret reads a file that only the user, root and its group can read, and only the user and
+// root can write.
 func readSecret(path string) ([]byte, error) {
 	file, err := readable.Open(path)
 	if err != nil {

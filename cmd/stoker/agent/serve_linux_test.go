@@ -19,8 +19,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/leash"
 )
 
-// An agent listens where it says, answers this machine or who has the token, and ends
-// with the command.
+// The agent listens at the printed address, answers callers of this machine or with the token, and
+// stops with the command.
 func TestAgentServes(t *testing.T) {
 	clitest.HideOwnRows(t)
 	token := filepath.Join(t.TempDir(), "token")
@@ -60,9 +60,9 @@ func TestAgentServes(t *testing.T) {
 	}
 }
 
-// A token file that can no longer be used is said, once, and so is its end: the callers
-// learn only that they are not let in.
-func TestAgentSaysWhyNobodyGetsIn(t *testing.T) {
+// If the token file becomes unreadable, one line says so, and one line says when it can be read
+// again. Callers only learn that they are rejected.
+func TestAgentSaysWhyItRejectsCallers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -92,8 +92,8 @@ func TestAgentSaysWhyNobodyGetsIn(t *testing.T) {
 	}
 }
 
-// Nobody else's machine is let in without a token that is one.
-func TestAgentStaysShut(t *testing.T) {
+// Other machines are rejected without a valid token.
+func TestAgentNeedsAToken(t *testing.T) {
 	clitest.HideOwnRows(t)
 	short := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(short, []byte("secret"), 0o600); err != nil {

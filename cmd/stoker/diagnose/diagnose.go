@@ -88,7 +88,7 @@ are the ranks and nodes of one job.`,
 	return cmd
 }
 
-// writeProfile writes on which lines preparing batches spends its time, where a file is named.
+// writeProfile writes a profile of the lines that prepare batches, if a file is named.
 func writeProfile(ctx context.Context, a *cli.App, file string, run *recording.Run) error {
 	if file == "" {
 		return nil
@@ -103,7 +103,7 @@ func writeProfile(ctx context.Context, a *cli.App, file string, run *recording.R
 	return err
 }
 
-// conclude writes the forms that were asked for, and ends with 3 where --check does not hold.
+// conclude writes the formats for pipelines, and returns exit code 3 if --check does not hold.
 func conclude(ctx context.Context, a *cli.App, check *pipeline.Check, forms pipeline.Forms, j judged.Recording) error {
 	failed := check.FindFailures(j.Verdict)
 	problems := ci.FindProblems(j.Run, j.Verdict, j.Plan, failed, cli.WorkingFolder())

@@ -12,14 +12,14 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// jobOf is what the recordings of a job tell together.
+// jobOf is a job with its recordings and their common verdict.
 type jobOf struct {
 	judge.Job
 	members []judge.Member
 }
 
-// judgeAll judges one recording, or several of one job: then the first result is the
-// recording that decides, with the job's verdict.
+// judgeAll judges one recording, or several of one job. For a job the first result is the
+// recording that decides, with the verdict on the job.
 func judgeAll(a *cli.App, args []string) (judged.Recording, *jobOf, error) {
 	files, folder, notes, err := judged.FindFiles(args)
 	if err != nil {
@@ -58,7 +58,7 @@ func judgeAll(a *cli.App, args []string) (judged.Recording, *jobOf, error) {
 	}, &job, nil
 }
 
-// printJob writes a job's verdict.
+// printJob prints the verdict on a job.
 func printJob(a *cli.App, job jobOf, lead judged.Recording, asJSON bool, style text.Style) error {
 	job.Verdict = lead.Verdict // with the user's prices
 	if asJSON {

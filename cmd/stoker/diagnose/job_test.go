@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
-// jobFolder has the recordings of two ranks of a job, and others.
+// jobFolder makes a folder with the recordings of two ranks of a job, and others.
 func jobFolder(t *testing.T, others map[string]string) string {
 	t.Helper()
 	text, err := os.ReadFile(clitest.LiveRun)
@@ -72,7 +72,7 @@ func TestDiagnoseJob(t *testing.T) {
 	}
 }
 
-// What is no job, and what cannot be read.
+// Recordings that are not of one job, and unreadable ones, are errors.
 func TestDiagnoseFolders(t *testing.T) {
 	code, _, errs := call(t, "diagnose", jobFolder(t, map[string]string{"c.jsonl": "job SLURM_JOB_ID=4712"}))
 	if code != cli.ExitError || !strings.Contains(errs, "c.jsonl are of different jobs: SLURM_JOB_ID=4711 and SLURM_JOB_ID=4712") || !strings.Contains(errs, "hint: stoker runs FOLDER") {

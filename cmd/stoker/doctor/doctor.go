@@ -1,4 +1,4 @@
-// Package doctor is the verb that says what can be seen on this machine.
+// Package doctor is the verb that checks what stoker can observe on this machine.
 package doctor
 
 import (
@@ -60,7 +60,7 @@ helps if it is not. Run it as the job runs: in its container, as its user, under
 	return cmd
 }
 
-// kernelGroups are the feed's kernels for this kind of processor.
+// kernelGroups returns the feed's kernels for this processor architecture.
 func kernelGroups() []report.KernelGroup {
 	groups := []report.KernelGroup{}
 	for _, g := range kernels.All {
@@ -82,8 +82,8 @@ func featureNames(features []kernels.Feature) []string {
 	return names
 }
 
-// CheckKernels says which kernels run: without any of them the feed is slower, and its
-// bytes are the same.
+// CheckKernels says which kernels run here. Without them the feed is slower, but its bytes are the
+// same.
 func CheckKernels(groups []report.KernelGroup) report.Check {
 	var run, plain, lacks []string
 	for _, g := range groups {

@@ -21,8 +21,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// exports are the formats that export writes, by how a file's name ends or begins: of one
-// judged recording, or a table of many.
+// exports are the formats that export writes, by the beginning or end of a file's name. Some take
+// one judged recording, others make a table of many.
 var exports = []struct {
 	name  string
 	fits  func(base string) bool
@@ -48,7 +48,7 @@ var exports = []struct {
 	},
 }
 
-// tfevents is how the names of TensorBoard's files begin.
+// tfevents is the beginning of the names of TensorBoard's files.
 const tfevents = "events.out.tfevents."
 
 func ends(suffixes ...string) func(string) bool {
@@ -82,7 +82,7 @@ ends in steps.csv or signals.csv (or so and .gz) a table of all recordings.`,
 }
 
 func runExport(ctx context.Context, a *cli.App, args []string, file string) error {
-	if strings.HasSuffix(file, "/") { // a folder, which nobody has to make before
+	if strings.HasSuffix(file, "/") { // a folder, which is created if it is missing
 		if err := os.MkdirAll(file, 0o755); err != nil {
 			return fmt.Errorf("export into folder %s: %w", file, err)
 		}
@@ -123,8 +123,8 @@ func runExport(ctx context.Context, a *cli.App, args []string, file string) erro
 		strings.Join(known, ", ")))
 }
 
-// exportTable writes one table of recordings. One in a folder that cannot be read is left
-// out, and told, unless there is no other.
+// exportTable writes one table of recordings. It skips those in a folder that cannot be read, and
+// prints them. If all are unreadable, that is an error.
 func exportTable(ctx context.Context, a *cli.App, args []string, file string, table func(io.Writer, iter.Seq2[string,
 	*recording.Run]) error,
 ) error {

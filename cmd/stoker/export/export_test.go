@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
-// The name of the file says the format; what says none is told all that there are.
+// The file's name selects the format. If it selects none, the error lists all formats.
 func TestExportWritesFormats(t *testing.T) {
 	clitest.HideOwnRows(t)
 	dir := t.TempDir()
@@ -44,8 +44,8 @@ func TestExportWritesFormats(t *testing.T) {
 	}
 }
 
-// A table is of all recordings of a folder but those that cannot be read, which are told;
-// one that was named is missed.
+// A table has all recordings of a folder except unreadable ones, which are listed. An unreadable
+// recording that was named is an error.
 func TestExportTables(t *testing.T) {
 	clitest.HideOwnRows(t)
 	dir := clitest.MakeFolder(t, map[string]string{"a.jsonl.gz": clitest.FedRun, "b.jsonl.gz": clitest.StarvedRun})

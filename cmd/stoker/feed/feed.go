@@ -1,4 +1,4 @@
-// Package feed is the verb that makes the batches of a training.
+// Package feed is the verb that prepares the batches of a training.
 package feed
 
 import (
@@ -93,8 +93,8 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
 	return cmd
 }
 
-// serveFeed is the daemon. SIGINT is the trainer's: both get a Ctrl-C, and the
-// daemon ends with the trainer's connection. A closed stderr is no reason to end.
+// serveFeed runs the daemon. It ignores SIGINT: the trainer gets the same Ctrl-C, and the daemon
+// ends when the trainer's connection closes. It continues if its stderr is closed.
 func serveFeed(ctx context.Context, a *cli.App, f feedFlags) error {
 	signal.Ignore(os.Interrupt, syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
@@ -117,7 +117,7 @@ func serveFeed(ctx context.Context, a *cli.App, f feedFlags) error {
 	return serve.Serve(ctx, first, nil, o)
 }
 
-// checkFolder reads a data set once.
+// checkFolder reads and decodes a whole data set once.
 func checkFolder(ctx context.Context, a *cli.App, f feedFlags) error {
 	root := f.check
 	if !set.InBucket(root) {
@@ -128,7 +128,7 @@ func checkFolder(ctx context.Context, a *cli.App, f feedFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, cli.HeededSignals(os.Interrupt)...)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it where the storage does not answer
+	context.AfterFunc(ctx, stop) // if the storage hangs, a second Ctrl-C kills this process
 	p := a.NewProgress()
 	r, err := check.Folder(ctx, root, check.Options{
 		Size: f.size, Pool: feed.PoolOptions{Threads: f.threads, Nice: f.nice}, Quarantine: f.quarantine,
@@ -196,7 +196,7 @@ func printCheck(w io.Writer, r check.Report) error {
 	return out.Flush()
 }
 
-// formats says how many files have which format, the most frequent first.
+// formats lists the formats with their number of files, the most frequent first.
 func formats(files map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(files), func(a, b string) int {
 		return cmp.Or(cmp.Compare(files[b], files[a]), cmp.Compare(a, b))

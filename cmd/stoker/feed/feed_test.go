@@ -85,7 +85,7 @@ func TestFeedCheck(t *testing.T) {
 	}
 }
 
-// A store is no folder below this one.
+// A bucket must not be taken for a folder below the current one.
 func TestFeedCheckOfAStore(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", "nowhere")
 	if code, _, errs := call(t, "feed", "--check", "s3://pictures/train"); code != cli.ExitError || !strings.Contains(errs, "AWS_ENDPOINT_URL names no store") {
@@ -93,7 +93,7 @@ func TestFeedCheckOfAStore(t *testing.T) {
 	}
 }
 
-// TestFeedServes opens a session as a client does, and looks at a pixel.
+// TestFeedServes opens a session as a client does, and compares a pixel.
 func TestFeedServes(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// mostWorkers is the most workers of a DataLoader that --workers takes. [J]
+// mostWorkers is the largest value of --workers. [J]
 const mostWorkers = 4096
 
 // feedFlags are the flags of the verb.
@@ -21,7 +21,7 @@ type feedFlags struct {
 	json              bool
 }
 
-// verify says which flags do not go together.
+// verify rejects flags that do not go together.
 func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 	ways := 0
 	if command {

@@ -9,12 +9,12 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// feedRecorder adds to a recording of the daemon what the daemon does not know: the
-// machine, and what its own process takes of it. The trainer is somebody else.
+// feedRecorder records the daemon. To the daemon's own figures it adds the machine, and what the
+// daemon's process uses of it. It does not observe the trainer.
 func feedRecorder(path string, take func() serve.Snapshot) (stop func() error, err error) {
 	r := serve.Recording{Version: cli.Version, Command: os.Args}
 	job, err := cpu.Watch(cpu.Options{Root: os.Getpid()})
-	if err != nil { // without /proc the loader's own side is all there is
+	if err != nil { // without /proc there are only the daemon's own figures
 		return r.StartRecorder(path, take)
 	}
 	r.Host = serve.HostView{

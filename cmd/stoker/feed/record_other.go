@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/serve"
 )
 
-// feedRecorder: the daemon needs Linux, and so does what it is recorded with.
+// feedRecorder does not exist on other systems: the daemon and its recorder need Linux.
 func feedRecorder(path string, take func() serve.Snapshot) (stop func() error, err error) {
 	return serve.Recording{Version: cli.Version, Command: os.Args}.StartRecorder(path, take)
 }

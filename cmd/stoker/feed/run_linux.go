@@ -10,17 +10,16 @@ import (
 	"github.com/stoker-dev/stoker/python/hook"
 )
 
-// runFed lets CMD take our place, with the hook in front of its Python's path: its
-// exit code, its signals and its terminal are its own. Where the hook cannot be put
-// there CMD runs all the same.
+// runFed replaces this process with CMD, with the hook first on Python's path. So CMD has its own
+// exit code, signals and terminal. If the hook cannot be set up, CMD runs without it.
 func runFed(a *cli.App, f feedFlags, command []string) error {
 	return takeover.Become(a, command, "feed: CMD runs as without stoker", func(ours []string) ([]string, error) {
 		return fedEnvironment(ours, f)
 	})
 }
 
-// fedEnvironment is CMD's: the hook first on PYTHONPATH, and where the client and the
-// binary are.
+// fedEnvironment returns CMD's environment: the hook is first on PYTHONPATH, and variables say
+// where the client and the binary are.
 func fedEnvironment(environment []string, f feedFlags) ([]string, error) {
 	folder, err := takeover.KeepHook("feed-hook-", hook.Feed())
 	if err != nil {

@@ -63,5 +63,5 @@ func copyBinary(ctx context.Context, own, target string) error {
 	if err != nil {
 		return err
 	}
-	return os.Chmod(target, 0o755) // whoever the trainer is, it is to run it
+	return os.Chmod(target, 0o755) // the trainer may be another user, who must be able to run it
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/stoker-dev/stoker/report/text"
 )
 
-// captureFlags ask observe for a trace by PyTorch's own profiler.
+// captureFlags are the flags for a trace by PyTorch's profiler.
 type captureFlags struct {
 	steps          int
 	stacks, shapes bool
-	none           bool // not even where idle time stays without a name
+	none           bool // no trace, even if idle time remains unexplained
 }
 
 func (t *captureFlags) flags(cmd *cobra.Command) {
@@ -30,7 +30,7 @@ func (t *captureFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&t.shapes, "trace-shapes", false, "with operand shapes in the trace (slower, larger)")
 }
 
-// check refuses what cannot be asked for: attached is with --pid.
+// check rejects combinations of flags that are impossible. attached: --pid is given.
 func (t *captureFlags) check(attached, noHook bool) error {
 	switch {
 	case t.steps < 0 || t.steps > observe.MostTraceSteps:
@@ -53,7 +53,7 @@ func (t *captureFlags) traceRequest() *observe.TraceRequest {
 	return &observe.TraceRequest{Steps: t.steps, Stacks: t.stacks, Shapes: t.shapes}
 }
 
-// describeCost says beforehand what a trace costs the job.
+// describeCost says what a trace will cost the job.
 func (t *captureFlags) describeCost() string {
 	return fmt.Sprintf("a trace of %d steps is taken once, when steps are steady. They take longer meanwhile, with "+
 		"stacks and shapes most of all, "+
@@ -61,8 +61,8 @@ func (t *captureFlags) describeCost() string {
 		insideCost)
 }
 
-// newInside says whether a trace is taken where idle time stays without a name. Without a
-// word on what it costs, as with -q, it is not.
+// newInside decides whether a trace may be taken if idle time remains unexplained. With -q it may
+// not, because its cost could not be announced.
 func (t *captureFlags) newInside(quiet, attached, noHook bool) *inside {
 	i := &inside{forbidden: t.none || t.steps > 0 || quiet}
 	switch {
@@ -74,8 +74,8 @@ func (t *captureFlags) newInside(quiet, attached, noHook bool) *inside {
 	return i
 }
 
-// printCaptures says after the report what the trace holds, what it cost and
-// where it lies; or how to take one by hand.
+// printCaptures prints, after the report, the verdict of the trace, its cost and its file. Without
+// a trace it prints how to record one by hand.
 func printCaptures(a *cli.App, run *recording.Run, c judged.Captured, asked bool) error {
 	if len(run.Facts.Captures) == 0 {
 		if asked {
@@ -102,14 +102,14 @@ func printCaptures(a *cli.App, run *recording.Run, c judged.Captured, asked bool
 	return nil
 }
 
-// byHand has the lines that a user adds to record a trace without stoker.
+// byHand are the lines that record a trace without stoker.
 const byHand = `    prof = torch.profiler.profile(schedule=torch.profiler.schedule(wait=10, warmup=2, active=5),
                                   on_trace_ready=lambda p: p.export_chrome_trace("trace.json"))
     prof.start()      # before the loop
     prof.step()       # at the end of each step, and after the loop prof.stop()
 `
 
-// explainNoTrace says why no trace was taken, and the four lines that take one.
+// explainNoTrace says why no trace was taken, and prints the lines that record one.
 func explainNoTrace(a *cli.App, run *recording.Run) {
 	why := "the run ended before"
 	for _, absence := range run.Facts.Absent {

@@ -26,8 +26,8 @@ func copyTrace(t *testing.T, to string) {
 	}
 }
 
-// A recording with a trace beside it is judged by both, whichever verb reads it.
-func TestTraceBesideARecording(t *testing.T) {
+// Every verb judges a recording with a captured trace by both.
+func TestCapturedTrace(t *testing.T) {
 	path, _ := withTrace(t, "run.rank0.trace.json.gz")
 	copyTrace(t, filepath.Join(filepath.Dir(path), "run.rank0.trace.json.gz"))
 	code, out, errs := call(t, "diagnose", "--all", path)
@@ -44,8 +44,8 @@ func TestTraceBesideARecording(t *testing.T) {
 	}
 }
 
-// What a recording names is read only where it lies beside it.
-func TestTracesThatAreNotRead(t *testing.T) {
+// A file that a recording names is read only if it is in the same folder.
+func TestTracesElsewhereAreNotRead(t *testing.T) {
 	for name, want := range map[string]string{
 		"missing.json": "is missing", "../up.json": "not beside it", "/etc/passwd": "not beside it", "": "not beside it", "..": "not beside it",
 		"link.json": "not a plain file", "folder.json": "not a plain file", "broken.json": "read ",
@@ -66,7 +66,7 @@ func TestTracesThatAreNotRead(t *testing.T) {
 	}
 }
 
-// Two traces that are not of one run: the judged process's own counts.
+// Of two traces of different runs, only that of the judged process counts.
 func TestTracesOfTwoPrograms(t *testing.T) {
 	path, run := withTrace(t, "a.rank0.json.gz")
 	run.Facts.Captures = append(run.Facts.Captures, recording.Capture{PID: 1, File: "b.rank0.json.gz"})
@@ -99,7 +99,7 @@ func TestTraceFlags(t *testing.T) {
 	}
 }
 
-// withTrace is a live recording that names a trace as captured with it.
+// withTrace makes a live recording that names a trace as captured with it.
 func withTrace(t *testing.T, name string) (path string, run *recording.Run) {
 	t.Helper()
 	run, err := recording.Open(clitest.LiveRun)

@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/pipeline"
 )
 
-// loggers are the tools that the hook knows (python/hook/log.py).
+// loggers are the tools that the hook can log to (python/hook/log.py).
 var loggers = []string{"wandb", "mlflow", "figures"}
 
 type observeFlags struct {
@@ -27,10 +27,10 @@ type observeFlags struct {
 	json       string
 	log        []string
 	collector  *collector
-	begun      bool // that it is recorded was said
+	begun      bool // the line on stderr about the recording was printed
 }
 
-// canLog is nil where the tools are known and there is a hook to log.
+// canLog returns nil if the tools are known and the hook is used.
 func (o observeFlags) canLog() error {
 	for _, name := range o.log {
 		if !slices.Contains(loggers, name) {

@@ -9,27 +9,27 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// unnamed is the share of idle time that nothing explains from which a trace is taken.
+// unnamed is the share of idle time without a cause above which a trace is taken.
 const unnamed = 0.10
 
-// inside decides whether and where a trace is taken from within: once, where idle time
-// stays without a name.
+// inside decides whether and in which process the hook records a trace: once per run, if idle time
+// remains unexplained.
 type inside struct {
-	forbidden bool   // --no-trace, or another trace was asked for
-	lacking   string // why none can be taken in this run; "" where one can
-	told      bool   // one was asked for, or it was said that none can be
-	pid       int    // to be asked for next, 0: none
+	forbidden bool   // by --no-trace, or because the flags ask for another trace
+	lacking   string // why no trace can be taken in this run; "" if one can
+	told      bool   // a trace was requested, or the user was told why there is none
+	pid       int    // the process to trace next; 0: none
 	steps     int
 }
 
-// next is what observe.Options.Inside asks.
+// next is called by observe.Options.Inside.
 func (t *inside) next() (pid, steps int) {
 	pid, t.pid = t.pid, 0
 	return pid, t.steps
 }
 
-// look asks for a trace where a verdict that has settled leaves idle time unexplained.
-// What it says is what it costs, or how to have a trace that this run cannot have.
+// look requests a trace if a settled verdict leaves idle time unexplained. It returns a line for
+// the user: what the trace costs, or, if this run cannot have one, how to get one.
 func (t *inside) look(run *recording.Run, v diagnose.Verdict, now float64) (says string) {
 	if t.told || t.forbidden || !v.HasSteps || !(v.Unexplained > unnamed) || v.Class == diagnose.GPUBound {
 		return ""
@@ -57,13 +57,13 @@ func (t *inside) look(run *recording.Run, v diagnose.Verdict, now float64) (says
 		"and its file hold the program up for %s (--no-trace forbids it)", seen, t.steps, t.pid, insideCost)
 }
 
-// insideCost is what a trace from within took besides its steps: 0.02 s (a small model on
-// the CPU) to 0.5 s (25,000 events, an emulated device), with PyTorch 2.15 on two cores
-// without a GPU; the first use of CUPTI and a large model take longer.
+// insideCost is the time that a trace by the hook takes besides its steps. Measured with PyTorch
+// 2.15 on two cores without a GPU: 0.02 s (a small model on the CPU) to 0.5 s (25,000 events, an
+// emulated device). A large model and the first use of CUPTI take longer.
 const insideCost = "0.02 to some seconds"
 
-// elsewhere reports whether the rank that is to be traced runs under another observer:
-// of a job whose ranks are observed one by one, that of rank 0 does.
+// elsewhere reports whether another observer traces this job: if each rank is observed
+// separately, only the observer of rank 0 takes a trace.
 func elsewhere(run *recording.Run, p *recording.Process) bool {
 	if p.World <= 1 {
 		return false
@@ -76,12 +76,12 @@ func elsewhere(run *recording.Run, p *recording.Process) bool {
 	return true
 }
 
-// Steps of a trace: enough to last half a second, of which the first one is not judged.
+// The number of steps in a trace: enough for half a second, and one more that is not judged.
 const (
 	insideSpan  = 0.5 // seconds
 	leastTraced = 5
 	mostTraced  = 50
-	longStep    = 2.0 // seconds, from which three steps do
+	longStep    = 2.0 // seconds; for longer steps, three are enough
 	fewTraced   = 3
 )
 

@@ -52,12 +52,12 @@ func TestWhenATraceIsTakenFromInside(t *testing.T) {
 	}
 }
 
-// A trace that was kept is read once, and counts from then on in what is said live.
+// A captured trace is read once, and from then on it counts in the live verdict.
 func TestLiveVerdictWithATrace(t *testing.T) {
 	_, run := withTrace(t, "run.rank0.trace.json.gz")
 	reads := 0
 	l := &liveVerdict{read: func(_ *recording.Run, pid int) *diagnose.Verdict {
-		if reads++; pid != 100 { // that of the recording
+		if reads++; pid != 100 { // the process of the recording
 			t.Errorf("the trace of process %d", pid)
 		}
 		return &diagnose.Verdict{Class: diagnose.LaunchBound, Idle: 0.8, Stall: 0.8}

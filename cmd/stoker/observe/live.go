@@ -16,29 +16,29 @@ import (
 	"github.com/stoker-dev/stoker/report/text"
 )
 
-// liveVerdict says on stderr when the verdict of a run that goes on changes.
+// liveVerdict prints a line on stderr when the verdict on the running command changes.
 type liveVerdict struct {
 	app   *cli.App
 	quiet bool
 	said  diagnose.Class
-	seen  diagnose.Class // of the last look: a class must hold for two looks
+	seen  diagnose.Class // by the last judgement: a class is printed once two in a row agree on it
 	state diagnose.State
-	next  float64 // when to look again, seconds
+	next  float64 // when to judge again, seconds of the run
 
-	prometheus string   // file for Prometheus; "" none
-	log        []string // tools whose open run gets figures
+	prometheus string   // file for Prometheus; "" for none
+	log        []string // tools that get figures in their open run
 	collector  *collector
 	written    float64
 	toLog      *observe.Log
 
 	inside *inside
-	// of the traces that were kept; nil where none can be read
+	// the verdict of a captured trace; nil if it cannot be read
 	read   func(run *recording.Run, pid int) *diagnose.Verdict
 	traced *diagnose.Verdict
-	looked int // traces that were read
+	looked int // number of traces read so far
 }
 
-// judge judges the run so far, with the traces that were taken of it.
+// judge judges the run so far, with its captured traces.
 func (l *liveVerdict) judge(run *recording.Run) diagnose.Verdict {
 	verdict := judge.Judge(run)
 	if n := len(run.Facts.Captures); n > l.looked && l.read != nil {
@@ -54,7 +54,7 @@ func newLive(a *cli.App, o observeFlags) *liveVerdict {
 	return &liveVerdict{app: a, quiet: o.quiet, prometheus: o.prometheus, log: o.log, collector: o.collector}
 }
 
-// handOut gives other tools what they are to know of a run.
+// handOut sends figures of the run to other tools.
 func (l *liveVerdict) handOut(run *recording.Run, v diagnose.Verdict) {
 	writeTextfile(l.app, l.prometheus, run, v)
 	if l.collector != nil {
@@ -72,14 +72,14 @@ func (l *liveVerdict) handOut(run *recording.Run, v diagnose.Verdict) {
 	}
 }
 
-// nextLog is what observe.Options.Log asks.
+// nextLog is called by observe.Options.Log.
 func (l *liveVerdict) nextLog() *observe.Log {
 	log := l.toLog
 	l.toLog = nil
 	return log
 }
 
-// writeTextfile writes what Prometheus is to know of a run.
+// writeTextfile writes the run's figures for Prometheus.
 func writeTextfile(a *cli.App, name string, run *recording.Run, v diagnose.Verdict) {
 	if name == "" {
 		return
@@ -95,17 +95,17 @@ func writeTextfile(a *cli.App, name string, run *recording.Run, v diagnose.Verdi
 	}
 }
 
-// Start values of the live verdict.
+// When the live verdict is computed and printed.
 const (
-	firstLook   = 10.0 // seconds of steady steps before the first word
-	lookAgain   = 2.0  // seconds between looks
-	lookCost    = 500  // a look may take a five hundredth of the time
-	unknownPast = 25.0 // seconds after which "unknown" is worth a line
+	firstLook   = 10.0 // seconds of steady steps before the first line
+	lookAgain   = 2.0  // seconds between two judgements
+	lookCost    = 500  // judging may take a five hundredth of the time
+	unknownPast = 25.0 // seconds after which "unknown" is printed, too
 
-	mostReadLive = 32 << 20 // bytes of a trace that is read while the run goes on: a tenth of a second
+	mostReadLive = 32 << 20 // largest trace, in bytes, that is read during the run: it takes a tenth of a second
 )
 
-// tick looks at the run so far.
+// tick judges the run so far if it is time to.
 func (l *liveVerdict) tick(sofar func() *recording.Run, now float64) {
 	forOthers := l.prometheus != "" || len(l.log) > 0 || l.collector != nil
 	if l.quiet && !forOthers || now < l.next {

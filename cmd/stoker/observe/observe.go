@@ -114,7 +114,7 @@ func runObserve(a *cli.App, cmd *cobra.Command, args []string, o observeFlags, o
 		options.Ended = func() { next = a.NewProgress().During("CMD has ended, its recording is put together") }
 	}
 	ctx := cmd.Context()
-	if o.pid > 0 { // signals are ours then: Ctrl-C ends the observation, not the process
+	if o.pid > 0 { // then Ctrl-C ends the observation, not the observed process
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, cli.HeededSignals(os.Interrupt)...)
 		defer stop()
@@ -128,7 +128,7 @@ func runObserve(a *cli.App, cmd *cobra.Command, args []string, o observeFlags, o
 		a.PrintError(err)
 	}
 	next("judging what was recorded")
-	var verdict, concluded diagnose.Verdict // with the user's prices, and with those of lists
+	var verdict, concluded diagnose.Verdict // with the user's prices, and with list prices
 	guard(a, "judge the run", func() error {
 		captured := judged.JoinTraces(cmd.Context(), o.output, run, judge.Judge(run))
 		concluded, verdict = captured.Verdict, captured.Verdict
@@ -165,7 +165,7 @@ func runObserve(a *cli.App, cmd *cobra.Command, args []string, o observeFlags, o
 	return code
 }
 
-// observeOptions are what the flags ask for.
+// observeOptions turns the flags into options of package observe.
 func observeOptions(ctx context.Context, a *cli.App, o *observeFlags, args []string,
 	live *liveVerdict,
 ) observe.Options {
@@ -202,8 +202,8 @@ func observeOptions(ctx context.Context, a *cli.App, o *observeFlags, args []str
 	return options
 }
 
-// sayBegin says on a terminal, before CMD begins, that it is recorded and what will come: a
-// program may be silent for half a minute while it imports PyTorch.
+// sayBegin prints on a terminal, before CMD begins, that it is recorded and when the
+// verdict comes: a program may print nothing for half a minute while it imports PyTorch.
 func sayBegin(a *cli.App, path string, o *observeFlags) {
 	if o.quiet || o.begun || path == "" || !a.NewProgress().Terminal {
 		return
@@ -212,8 +212,8 @@ func sayBegin(a *cli.App, path string, o *observeFlags) {
 	a.Say("recording %s. The verdict comes at the end, and stoker watch shows it live", path)
 }
 
-// guard does what comes after CMD's end: that it fails, even by a fault of ours,
-// or that nobody can read it, is no reason to lose CMD's exit code.
+// guard runs work that comes after CMD's end. If it fails or panics, that is printed, and the exit
+// code is still CMD's.
 func guard(a *cli.App, what string, work func() error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -225,15 +225,14 @@ func guard(a *cli.App, what string, work func() error) {
 	}
 }
 
-// rankNames are the variables in which launchers name a process's rank.
+// rankNames are the environment variables in which launchers pass a process's rank.
 var rankNames = []string{
 	"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
 	"MV2_COMM_WORLD_RANK",
 }
 
-// recordingFile names the recording: as asked, in the folder that was asked for, or
-// by time, program, host, rank and process, as several may start in one second and
-// share a folder.
+// recordingFile returns the name of the recording: that of -o, or one made from time, program,
+// host, rank and process, because several may start in the same second and folder.
 func recordingFile(o observeFlags, args []string) string {
 	folder := judged.Folder
 	if o.output != "" {
@@ -241,7 +240,7 @@ func recordingFile(o observeFlags, args []string) string {
 			!os.IsPathSeparator(o.output[len(o.output)-1]) {
 			return o.output
 		}
-		folder = o.output // one that ends in a slash is made
+		folder = o.output // it is created if it ends in a slash
 	}
 	name := fmt.Sprintf("pid-%d", o.pid)
 	if len(args) > 0 {
@@ -260,7 +259,7 @@ func recordingFile(o observeFlags, args []string) string {
 		strconv.Itoa(os.Getpid())))
 }
 
-// programName is what a recording is named after: the script where an
+// programName returns the name of the program for the recording's name: that of the script if an
 // interpreter runs one.
 func programName(args []string) string {
 	for _, arg := range args[1:] {
@@ -285,7 +284,7 @@ func printEnding(a *cli.App, run *recording.Run, verdict diagnose.Verdict, path 
 	return nil
 }
 
-// endAsCommand is CMD's own code; --check turns only a 0 into 3.
+// endAsCommand returns CMD's exit code. --check replaces only a 0, by 3.
 func endAsCommand(a *cli.App, run *recording.Run, verdict diagnose.Verdict, check *pipeline.Check) error {
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {
 		return cli.ExitCode(exit.Code)

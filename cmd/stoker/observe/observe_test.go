@@ -24,7 +24,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// shell runs a line of the shell in which stoker is this test's own, in a folder.
+// shell runs a shell command in a folder, with this test binary as stoker.
 func shell(t *testing.T, folder, line string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr strings.Builder
@@ -39,7 +39,7 @@ func shell(t *testing.T, folder, line string) (code int, out, errs string) {
 	return c.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
-// CMD's exit code is its own, also where nobody can be told anything.
+// CMD's exit code is kept even if stderr cannot be written to.
 func TestExitCodeOfTheCommand(t *testing.T) {
 	for line, want := range map[string]int{
 		"stoker observe -- true 2>/dev/full":                                  0,
@@ -63,8 +63,8 @@ func TestExitCodeOfTheCommand(t *testing.T) {
 	}
 }
 
-// A fault of ours after CMD's end is told, and keeps its exit code.
-func TestFaultAfterTheCommand(t *testing.T) {
+// A panic after CMD's end is printed, and CMD's exit code is kept.
+func TestPanicAfterTheCommand(t *testing.T) {
 	var said strings.Builder
 	a := &cli.App{Stderr: &said}
 	guard(a, "judge the run", func() error { panic("a fault") })
@@ -78,8 +78,8 @@ func TestFaultAfterTheCommand(t *testing.T) {
 	}
 }
 
-// All of several that start in one second run, and each has a recording of its own.
-func TestSeveralInOneSecond(t *testing.T) {
+// Several commands that start in the same second all run, each with a separate recording.
+func TestSeveralCommandsInOneSecond(t *testing.T) {
 	folder := t.TempDir()
 	var group sync.WaitGroup
 	for i := range 6 {
@@ -103,7 +103,7 @@ func TestSeveralInOneSecond(t *testing.T) {
 	if found, _ := filepath.Glob(folder + "/same*.jsonl.gz"); len(found) != 2 {
 		t.Errorf("named alike: %q", found)
 	}
-	// What so short a program shows is chance; that one of them is read is not.
+	// the verdict on such a short program is arbitrary; here it only matters that it is read
 	if code, out, errs := shell(t, folder, "stoker diagnose"); code != 0 || out == "" {
 		t.Errorf("diagnose takes none of them: code %d\n%s%s", code, out, errs)
 	}
@@ -137,7 +137,7 @@ func TestRecordingFile(t *testing.T) {
 	check(observeFlags{}, []string{"python"}, judged.Folder+"/20", strings.Replace("-python"+own, host, host+"-r3", 1))
 }
 
-// Hints are for what they help against.
+// Each error has the hint that helps.
 func TestHintsOfCommandsThatCannotRun(t *testing.T) {
 	dir := t.TempDir()
 	_ = os.WriteFile(dir+"/noexec", nil, 0o600)

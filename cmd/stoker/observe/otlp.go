@@ -19,8 +19,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// collector is an OpenTelemetry collector that gets figures. Sending never holds up who
-// observes: what comes while a request is on its way is left out.
+// collector is an OpenTelemetry collector that gets figures. Sending never delays the observer:
+// figures that come while a request is running are dropped.
 type collector struct {
 	address string
 	busy    chan struct{}
@@ -28,21 +28,21 @@ type collector struct {
 	warn    func(text string)
 }
 
-// collectorPatience bounds a request, and what is still on its way at the end.
+// collectorPatience is the timeout of a request, and of the last one at the end.
 const collectorPatience = 2 * time.Second
 
-// newCollector takes the address as OpenTelemetry's exporters do: without a signal's path.
+// newCollector takes the base address, without a signal's path, as OpenTelemetry's exporters do.
 func newCollector(base string, warn func(text string)) (*collector, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		// not what it says: that may hold a secret
+		// the address is not printed: it may contain a secret
 		return nil, cli.AsUsage(errors.New(
 			"--otlp: no address of a collector: expected one such as http://127.0.0.1:4318"))
 	}
 	return &collector{address: u.JoinPath("v1/metrics").String(), busy: make(chan struct{}, 1), warn: warn}, nil
 }
 
-// send sends what is known of a run.
+// send sends the figures of a run.
 func (c *collector) send(run *recording.Run, v diagnose.Verdict) {
 	host, _ := os.Hostname()
 	body, err := export.OTLP(run, v, host)
@@ -62,7 +62,7 @@ func (c *collector) send(run *recording.Run, v diagnose.Verdict) {
 	}
 }
 
-// close waits for what is on its way.
+// close waits for a running request.
 func (c *collector) close() { c.busy <- struct{}{} }
 
 func (c *collector) post(body []byte) error {
@@ -85,13 +85,13 @@ func (c *collector) post(body []byte) error {
 	return nil
 }
 
-// fails tells of the first failure; a collector that is away may come back.
+// fails prints the first failure only: the collector may come back.
 func (c *collector) fails(err error) {
 	c.once.Do(func() {
 		c.warn(fmt.Sprintf("--otlp: %s (tried again every %.0f s)", redact.Text(err.Error()), handOutEach))
 	})
 }
 
-// handOutEach is how often other tools get figures, seconds: about as often as
-// Prometheus scrapes.
+// handOutEach is the number of seconds between two sets of figures for other tools: about as
+// often as Prometheus scrapes.
 const handOutEach = 15.0

@@ -15,8 +15,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// OpenTelemetry's own types read what a collector gets, with the verdict's values.
-func TestACollectorGetsFigures(t *testing.T) {
+// What a collector gets can be read by OpenTelemetry's types, and has the verdict's values.
+func TestCollectorGetsFigures(t *testing.T) {
 	run, err := recording.Open("../../../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func TestACollectorGetsFigures(t *testing.T) {
 	}
 }
 
-// A collector that is away costs one line, however often.
-func TestACollectorThatIsAway(t *testing.T) {
+// An unreachable collector is reported in one line only.
+func TestUnreachableCollector(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	var said []string

@@ -19,8 +19,7 @@ import (
 
 const planted = "Xq7hunter2vZ"
 
-// plantedLine is one command with a secret in every shape, for the shell; /bin/true takes
-// them all.
+// plantedLine returns a shell command with a secret in every form. /bin/true accepts all of them.
 func plantedLine(name string) string {
 	var words []string
 	for i := range poison.SecretShapes {
@@ -32,9 +31,9 @@ func plantedLine(name string) string {
 	return strings.Join(words, " ")
 }
 
-// TestPlantsAreInNoFile observes commands with secrets, does all that can be done with the
-// recordings, and looks into every file and at every word that was printed.
-func TestPlantsAreInNoFile(t *testing.T) {
+// TestSecretsAreInNoFile observes commands with secrets, runs every verb on the recordings, and
+// searches every file and everything that was printed.
+func TestSecretsAreInNoFile(t *testing.T) {
 	folder := t.TempDir()
 	var said strings.Builder
 	tell := func(want int, line string) {
@@ -86,7 +85,7 @@ func around(text string) string {
 	return fmt.Sprintf("%q", text[max(0, at-80):min(len(text), at+40)])
 }
 
-// filesBelow are the texts of all files of a folder, unpacked.
+// filesBelow returns the contents of all files of a folder, uncompressed.
 func filesBelow(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -109,7 +108,7 @@ func filesBelow(t *testing.T, folder string) map[string]string {
 	return texts
 }
 
-// TestErrorsQuoteNoSecret: what goes to a terminal is kept in the logs of jobs.
+// Errors must not quote secrets, because logs of jobs keep what is printed.
 func TestErrorsQuoteNoSecret(t *testing.T) {
 	for _, line := range []string{
 		"stoker observe -q --otlp http://bob:PLANT@127.0.0.1:1/x?token=PLANT -- sleep 0.3",

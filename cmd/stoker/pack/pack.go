@@ -29,7 +29,8 @@ type packFlags struct {
 	verify, dryRun, json bool
 }
 
-// measuredFiles of a data set tell what a pack of it costs: to some 5 % where sizes vary as ImageNet's do.
+// measuredFiles is how many files are packed to estimate the size of a pack: to some 5 % if sizes
+// vary as ImageNet's do.
 const measuredFiles = 200
 
 // Command makes the command stoker pack.
@@ -52,7 +53,7 @@ interrupted pack goes on with the same command, and the same input gives the sam
 			a.Began = true
 			ctx, stop := signal.NotifyContext(cmd.Context(), cli.HeededSignals(os.Interrupt)...)
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second Ctrl-C ends it where the storage does not answer
+			context.AfterFunc(ctx, stop) // if the storage hangs, a second Ctrl-C kills this process
 			return cli.Interrupted(ctx, runPack(ctx, a, args, f, o))
 		},
 	}
@@ -82,7 +83,7 @@ interrupted pack goes on with the same command, and the same input gives the sam
 	return cmd
 }
 
-// readOptions checks the flags.
+// readOptions checks the flags and turns them into options of package pack.
 func (f packFlags) readOptions(given func(flag string) bool, named bool) (pack.Options, error) {
 	o := pack.Options{Form: pack.Form{Resize: f.resize, Decoded: f.decoded}, Samples: f.samples, SkipBad: f.skip}
 	if given("shuffle") {
@@ -105,14 +106,14 @@ func (f packFlags) readOptions(given func(flag string) bool, named bool) (pack.O
 	return o, nil
 }
 
-// dataSet is one that can be closed.
+// dataSet is a data set that can be closed.
 type dataSet interface {
 	pack.Source
 	Notes() []string
 	Close() error
 }
 
-// runPack does what was asked for.
+// runPack writes, measures or verifies a pack.
 func runPack(ctx context.Context, a *cli.App, args []string, f packFlags, o pack.Options) error {
 	p := a.NewProgress()
 	defer p.End()
@@ -163,7 +164,7 @@ func counting(p *cli.Progress, what string) func(done, total int) {
 	return func(done, total int) { p.Say("%s %d of %d", what, done, total) }
 }
 
-// listDataSet lists a folder or a tar file, which does not hold the folder that is written to.
+// listDataSet lists a folder or a tar file. It rejects a folder that contains the output.
 func listDataSet(ctx context.Context, name, output string, p *cli.Progress) (dataSet, error) {
 	o := set.Options{Progress: func(files int) { p.Say("listing, %d files", files) }}
 	info, err := os.Stat(name)
@@ -178,7 +179,7 @@ func listDataSet(ctx context.Context, name, output string, p *cli.Progress) (dat
 	return toDataSet(set.List(ctx, name, o))
 }
 
-// toDataSet keeps a nil pointer from being a data set.
+// toDataSet avoids an interface with a nil pointer in it.
 func toDataSet[T dataSet](of T, err error) (dataSet, error) {
 	if err != nil {
 		return nil, err
@@ -186,7 +187,7 @@ func toDataSet[T dataSet](of T, err error) (dataSet, error) {
 	return of, nil
 }
 
-// whatNow adds to an error with what the pack can be gone on with.
+// whatNow adds a hint to an error: how to continue the pack.
 func whatNow(ctx context.Context, a *cli.App, err error, f packFlags) error {
 	switch {
 	case ctx.Err() != nil && !f.dryRun:

@@ -25,7 +25,7 @@ Space, staff and taxes are not counted.`,
 		Example: `  stoker predict fleet --gpu h100 --gpus 1024 --years 3 --util 40%
   stoker predict fleet --gpu b200 --gpus 64 --years 5 --util 80% --buy '$50000' --kwh 0.10 --grid fr
   stoker predict fleet --gpu h100 --gpus 16384 --years 0.15 --util 95% --mtbf 3h --checkpoint 30s`,
-		Args: cli.AtMost(0),
+		Args: withoutEmpty(cli.AtMost(0)),
 		RunE: func(*cobra.Command, []string) error {
 			table, err := hardwareTable(hardware)
 			if err != nil {

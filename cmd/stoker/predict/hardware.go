@@ -10,8 +10,8 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// hardwareTable is the built-in table with the user's rows: those of a named
-// file, else of hardware.json in the configuration folder where there is one.
+// hardwareTable returns the built-in table with the user's rows added. They come from the named file, or
+// from hardware.json in the configuration folder if it exists.
 func hardwareTable(named string) (hardware.Table, error) {
 	name := named
 	if name == "" {

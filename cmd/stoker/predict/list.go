@@ -18,13 +18,13 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// Lists are the tables that --list prints.
+// Lists names the tables that --list prints.
 var Lists = []string{
 	"gpus", "models", "language", "storage", "profiles", "grids", "links", "networks", "cpus",
 	"settings",
 }
 
-// printTable prints one of the tables that predictions rest on.
+// printTable prints the table that --list names.
 func printTable(a *cli.App, q *question.Question) error {
 	rows := rowsOf(q.Text("list"), q.Table)
 	if rows == nil {
@@ -66,8 +66,7 @@ func rowsOf(name string, table hardware.Table) [][]string {
 	return nil
 }
 
-// settingRows are the settings with what knows their effect: the law of a live run, the
-// replay of a trace.
+// settingRows lists the settings, and whether a live run or a trace can forecast their effect.
 func settingRows() [][]string {
 	yes := map[bool]string{true: "yes"}
 	rows := [][]string{{"name", "values", "law", "replay", "what"}}
@@ -91,7 +90,7 @@ func gpuRows(table hardware.Table) [][]string {
 	return rows
 }
 
-// ModelRows is the table of networks.
+// ModelRows returns the table of networks.
 func ModelRows() [][]string {
 	rows := [][]string{{"name", "title", "sample", "parameters", "forward GFLOP", "usual data", "sources"}}
 	for _, w := range slices.Concat(device.Workloads, device.Counted()) {
@@ -128,7 +127,7 @@ func showLatency(s hardware.Storage) string {
 	return show(s.Latency, quantity.AboutSeconds)
 }
 
-// ProfileRows is the table of kinds of data.
+// ProfileRows returns the table of kinds of data.
 func ProfileRows() [][]string {
 	rows := [][]string{{"name", "stored", "copied", "core time", "per", "sources"}}
 	for _, p := range predict.Profiles {
@@ -186,7 +185,7 @@ func cpuRows(table hardware.Table) [][]string {
 	return rows
 }
 
-// show prints a figure; one that is absent is unknown.
+// show prints a figure, or "unknown".
 func show(f hardware.Figure, text func(float64) string) string {
 	if !f.Known() {
 		return "unknown"
@@ -194,7 +193,7 @@ func show(f hardware.Figure, text func(float64) string) string {
 	return text(f.Value)
 }
 
-// sourcesOf joins the sources of a row's figures, each once.
+// sourcesOf joins the sources of a row's figures without repeating any.
 func sourcesOf(figures ...hardware.Figure) string {
 	var all []string
 	for _, f := range figures {
@@ -205,7 +204,7 @@ func sourcesOf(figures ...hardware.Figure) string {
 	return strings.Join(all, ", ")
 }
 
-// languageRows is the table of language models.
+// languageRows returns the table of language models.
 func languageRows() [][]string {
 	rows := [][]string{{
 		"name", "title", "parameters", "active", "layers", "width", "heads", "KV heads", "experts",

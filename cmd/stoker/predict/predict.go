@@ -1,4 +1,4 @@
-// Package predict is the verb that forecasts what a job needs, without any run.
+// Package predict is the command stoker predict with its own verbs. It forecasts what a job needs.
 package predict
 
 import (
@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
-	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
 	"github.com/stoker-dev/stoker/internal/hint"
+	"github.com/stoker-dev/stoker/internal/spelling"
 	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/tutorial"
 	"github.com/stoker-dev/stoker/report"
@@ -33,38 +34,48 @@ idling costs. No run is needed, and what you leave out is reported as unknown. O
 a job whose --util is known, it says what another machine would bring.
 
 Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1024 doubles,
-1..8:1 counts by 1, 0..64/4 has 4 equal steps, 1,2,4 is a list.`,
+1..8:1 counts by 1, 0..64/4 has 4 equal steps, 1,2,4 is a list.
+
+The common flags come first. The others follow, by what they describe.`,
 		Example: `  stoker predict --gpu h100 --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme
   stoker predict --util 40% --gpu a100 --to h100
   stoker predict stoker-runs/RUN.jsonl.gz --to h100 --workers 16`,
-		Args: cli.AtMost(1),
+		Args: withoutEmpty(cli.AtMost(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := readQuestion(cmd, a.Say)
+			if len(args) == 1 {
+				if err := suggestVerb(cmd, args[0]); err != nil {
+					return err
+				}
+			}
 			if len(args) == 1 || q.Text("util") != "" && q.Text("measured") == "" {
 				return runWorth(a, q, strings.Join(args, ""))
 			}
 			return runPredict(cmd.Context(), a, q)
 		},
 	}
-	register(cmd.Flags())
+	register(cmd)
 	cmd.AddCommand(trainCommand(a), serveCommand(a), fleetCommand(a), transformationCommand(a), dataCommand(a))
-	cli.SetGroups(cmd,
-		cli.Section{Title: "GPU", Names: "gpu gpus nodes network shard"},
-		cli.Section{Title: "Network", Names: "model inference precision software recompute batch tokens side"},
-		cli.Section{Title: "A network of your own", Names: "flops bytes params kept layers grouped family"},
-		cli.Section{Title: "A job that runs", Names: "util to step measured like"},
-		cli.Section{Title: "Data", Names: "data mlperf sample decoded dataset memory cached"},
-		cli.Section{Title: "Preparing on the CPU", Names: "workers cores prepare cpu spread hand-over"},
-		cli.Section{Title: "Storage and link", Names: "storage access reads latency link pinned"},
-		cli.Section{Title: "Question", Names: "for walls checkpoint mtbf roofline tutorial"},
-		cli.Section{Title: "Tables", Names: "list hardware"},
-		cli.Section{Title: "Cost", Names: cost.FlagNames + " hours"},
-		cli.Section{Title: "Answer", Names: "all out sources json csv"},
-	)
 	return cmd
 }
 
-// runPredict chooses the question and shows the answer.
+// suggestVerb refuses an argument that is no file and is spelled like a verb of predict.
+func suggestVerb(cmd *cobra.Command, name string) error {
+	if _, err := os.Stat(name); err == nil {
+		return nil
+	}
+	for _, verb := range cmd.Commands() {
+		if spelling.Distance(name, verb.Name()) <= mostSlips {
+			return cli.AsUsage(hint.Attach(fmt.Errorf("%q is no file, and no verb of predict", name), verb.CommandPath()+" --help"))
+		}
+	}
+	return nil
+}
+
+// mostSlips are the letters in which a misspelt verb differs: two that changed places.
+const mostSlips = 2
+
+// runPredict answers the question and prints the answer.
 func runPredict(ctx context.Context, a *cli.App, q *question.Question) (err error) {
 	if len(q.Given) == 0 {
 		return cli.AsUsage(hint.Attach(
@@ -99,7 +110,7 @@ func runPredict(ctx context.Context, a *cli.App, q *question.Question) (err erro
 	return showPrediction(a, q, p)
 }
 
-// runWorth answers what another machine would bring a job that runs, recorded or not.
+// runWorth prints what another machine would bring a job that runs.
 func runWorth(a *cli.App, q *question.Question, run string) (err error) {
 	if q.Table, err = hardwareTable(q.Text("hardware")); err != nil {
 		return cli.AsUsage(err)
@@ -120,7 +131,7 @@ func runWorth(a *cli.App, q *question.Question, run string) (err error) {
 	return text.WriteWorth(a.Stdout, w, style)
 }
 
-// checkQuestion refuses what cannot go together, before any work.
+// checkQuestion refuses flags that contradict each other.
 func checkQuestion(q *question.Question) error {
 	asked := 0
 	for _, is := range []bool{q.On("tutorial"), q.Text("list") != "", q.On("roofline")} {
@@ -133,6 +144,9 @@ func checkQuestion(q *question.Question) error {
 	}
 	if q.Text("to") != "" {
 		return errors.New("--to goes with a recording or with --util: on which GPU a new job runs --gpu says")
+	}
+	if err := refuseLanguageModel(q.Text("model")); err != nil {
+		return err
 	}
 	if q.On("json") && q.On("csv") {
 		return errors.New("--json and --csv: choose one")
@@ -170,7 +184,7 @@ func showTutorial(a *cli.App, q *question.Question) error {
 	return text.WriteLessons(a.Stdout, lessons, a.TextStyle(a.Stdout))
 }
 
-// draw writes a picture or a page beside its place and moves it there, so that no half of one is ever seen.
+// draw writes a picture or a page to a temporary file and renames it, so that no partial file is ever seen.
 func draw(ctx context.Context, name string, p question.Prediction) error {
 	var picture bytes.Buffer
 	if err := plot.WritePrediction(&picture, p, cli.Version); err != nil {

@@ -242,6 +242,36 @@ func TestPredictManyEmulated(t *testing.T) {
 	}
 }
 
+// Names are understood in the spellings of PyTorch, timm and the hub.
+func TestPredictSpellings(t *testing.T) {
+	clitest.HideOwnRows(t)
+	for _, c := range []struct{ args, want string }{
+		{"--precision bfloat16", "bf16, batch 256"},
+		{"--precision torch.float16", "fp16, batch 256"},
+		{"--precision bf16-mixed", "bf16, batch 256"},
+		{"--software pytorch", "eager, batch 256"},
+		{"--software jax", "compiled, batch 256"},
+		{"--model torchvision.models.resnet50", "ResNet-50, training"},
+		{"--model timm/resnet50.a1_in1k", "ResNet-50, training"},
+		{"--storage NVMe --workers 8 --cores 16", "utilisation"},
+		{"--storage S3 --access WebDataset --workers 8 --cores 16", "utilisation"},
+	} {
+		code, out, errs := call(t, job(append([]string{"--batch", "256"}, strings.Fields(c.args)...)...)...)
+		if code != cli.ExitFine || !strings.Contains(out, c.want) {
+			t.Errorf("%s: code %d, stdout lacks %q:\n%s%s", c.args, code, c.want, out, errs)
+		}
+	}
+	for _, p := range []string{"awq", "w4a16", "int4"} {
+		code, out, errs := call(t, "predict", "serve", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--precision", p, "--json")
+		if code != cli.ExitFine || !strings.Contains(out, `"precision": "int4"`) {
+			t.Errorf("--precision %s: code %d\n%s%s", p, code, out, errs)
+		}
+	}
+}
+
+// serverRun is a recorded server.
+const serverRun = "../../../testdata/cases/server-one-at-a-time/run.jsonl.gz"
+
 func TestPredictBadInput(t *testing.T) {
 	clitest.HideOwnRows(t)
 	for _, c := range []struct {
@@ -263,8 +293,8 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "1e300"), "batch"},
 		{job("--batch", "256", "--link", "gds", "--workers", "4"), "the device reads by itself"},
 		{[]string{"predict", "--step", "1s", "--batch", "4", "--link", "gds"}, "name the --gpu"},
-		{job("--batch", "256", "--sample", "1PB"), "--sample is 1 PB, more than any machine has: expected at most 32 TB"},
-		{job("--batch", "256", "--storage", "1000TB/s"), "--storage is 1 PB/s, more than any machine has"},
+		{job("--batch", "256", "--sample", "1PB"), "--sample is 1 PB, more than any job has: expected at most 32 TB"},
+		{job("--batch", "256", "--storage", "1000TB/s"), "--storage is 1 PB/s, more than any job has"},
 		{job("--batch", "100000"), "the largest batch that fits is about"},
 		{job("--batch", "256..32"), "begins above its end"},
 		{job("--batch", "1,024"), "write one thousand as 1000"},
@@ -332,6 +362,26 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "-o", "a.svg"), "give one or two settings a range"},
 		{job("--batch", "1..64", "-o", "a.pdf"), "ends in .svg"},
 		{job("--batch", "1..64", "--json", "--csv"), "choose one"},
+		{job("--batch", "256", "--workers", "1000000000"), "--workers is 1000000000, more than any job has: expected at most 10000"},
+		{job("--batch", "256", "--cores", "0.0001"), "--cores is 0.0001, less than any job has: expected at least 0.01"},
+		{job("--batch", "256", "--latency", "1000h"), "--latency is 3600000 s, more than any job has"},
+		{job("--batch", "256", "--spread", "1000"), "--spread is 1000, more than any job has"},
+		{job("--batch", "256", "--price", "$1000000/h"), "--price is 1000000 $/h, more than any job has"},
+		{job("--batch", "256", "--workers", "1..100000"), "--workers is 100,000, more than any job has"},
+		{job("--batch", "256", "--storage", "1B/s"), "--storage is 1 B/s, less than any job has: expected at least 1 KB/s"},
+		{job("--batch", "256", "--model", "llama-2-7b"), "hint: stoker predict train --model llama-2-7b"},
+		{job("--batch", "256", "--model", "t5"), "hint: stoker predict --list models"},
+		{job("--batch", "256", "--data", "webdataset"), "hint: --access sequential"},
+		{job("--batch", "256", "--gpu", "h100 nvl"), "nearest: h100-sxm, h100-pcie"},
+		{[]string{"predict", "tarin", "--model", "llama-3.1-8b"}, "hint: stoker predict train --help"},
+		{[]string{"predict", serverRun, "--workers", "1000000"}, "more than any job has: expected at most 10000"},
+		{[]string{"predict", "serve", "--run", serverRun, "--load", "abc"}, "expected requests a second"},
+		{[]string{"predict", "serve", "--run", serverRun, "--max-batch", "0"}, "expected 1 to 1000000"},
+		{[]string{"predict", "serve", "--run", serverRun, "--tp", "2"}, "leave --tp out"},
+		{[]string{"predict", "serve", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--load", "5"}, "name its recording with --run"},
+		{job("--batch", ""), "--batch is empty: give it a value, or leave it out"},
+		{[]string{"predict", "train", "--model", "llama-3.1-8b", "--gpu", " "}, "--gpu is empty"},
+		{[]string{"predict", "serve", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--gpus", "4"}, "hint: --tp 2"},
 		{[]string{"predict", "--batch", "5", "--for", "90%"}, "time of a step is unknown"},
 		{[]string{"predict", "--roofline"}, "needs --gpu"},
 		{[]string{"predict", "--tutorial", "--list", "gpus"}, "ask one"},

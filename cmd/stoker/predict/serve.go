@@ -1,19 +1,22 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict/language"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// serveCommand is "predict serve": a language model that answers.
+// serveCommand makes stoker predict serve, about a language model that answers requests.
 func serveCommand(a *cli.App) *cobra.Command {
 	f := &languageFlags{say: a.Say}
 	recorded := recordedServer{json: &f.json}
@@ -29,12 +32,12 @@ at other loads.`,
 		Example: `  stoker predict serve --model llama-3.1-70b --gpu h200 --precision fp8 --software tensorrt-llm
   stoker predict serve --model my-model/config.json --gpu l40s --software vllm
   stoker predict serve --run server.jsonl.gz --load 20,40,80`,
-		Args: cli.AtMost(0),
+		Args: withoutEmpty(cli.AtMost(0)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := recorded.checkFlags(cmd.Flags()); err != nil {
+				return cli.AsUsage(err)
+			}
 			if recorded.file != "" {
-				if f.model != "" {
-					return cli.AsUsage(errRunAndModel)
-				}
 				return printLoads(a, recorded)
 			}
 			for _, flag := range []string{"accept", "guesses"} {
@@ -58,6 +61,7 @@ at other loads.`,
 			return nil
 		},
 	}
+	cmd.SetFlagErrorFunc(suggestTensor)
 	f.register(cmd, language.ServingStacks, string(language.UsualServing))
 	recorded.register(cmd)
 	cmd.Flags().StringVar(&draft, "draft", "", "model that guesses tokens, which --model checks (speculative decoding)")
@@ -77,7 +81,20 @@ at other loads.`,
 	return cmd
 }
 
-// servingPrograms are names of programs that run on a stack.
+// suggestTensor hints at --tp if the unknown flag is --gpus, which predict train has.
+func suggestTensor(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "gpus" {
+		return cli.AsUsage(hint.Attach(errors.New("--gpus is no flag of predict serve: --tp says how many GPUs share the "+
+			"model, and each further replica takes as many requests again"), "--tp 2"))
+	}
+	if parent := cmd.Parent(); parent != nil {
+		return parent.FlagErrorFunc()(cmd, err)
+	}
+	return cli.AsUsage(err)
+}
+
+// servingPrograms maps names of programs to their serving stack.
 var servingPrograms = map[string]language.Stack{
 	"": language.UsualServing, "trt-llm": language.TensorRT, "tensorrt": language.TensorRT,
 	"gpt-fast": language.PyTorch,
@@ -95,11 +112,21 @@ func (f *languageFlags) readServing(draft string) (s language.Serving, err error
 	if f.software == "" {
 		f.assume("software %s (--software)", s.Stack)
 	}
-	for flag, into := range map[string]*float64{
-		"tp": &s.Tensor, "input": &s.Input, "output": &s.Output, "batch": &s.Batch, "guesses": &s.Guesses,
+	for _, one := range []struct {
+		flag string
+		into *float64
+	}{
+		{"tp", &s.Tensor},
+		{"input", &s.Input},
+		{"output", &s.Output},
+		{"batch", &s.Batch},
+		{"guesses", &s.Guesses},
 	} {
-		*into = f.readNumber(flag, &err)
+		*one.into = f.readNumber(one.flag, &err)
 	}
+	f.assumeUsual("tp", "%s GPU", s.Tensor)
+	f.assumeUsual("input", "prompts of %s tokens", s.Input)
+	f.assumeUsual("output", "answers of %s tokens", s.Output)
 	if err != nil || draft == "" {
 		return s, err
 	}
@@ -115,7 +142,7 @@ func (f *languageFlags) readServing(draft string) (s language.Serving, err error
 	return s, nil
 }
 
-// printServing prints the answer in eight lines: what is reached, what decides it, and what was assumed.
+// printServing prints the answer in eight lines: the rates, what limits them, and what was assumed.
 func printServing(a *cli.App, f *languageFlags, s language.Serving, r language.ServingRate) {
 	row := func(name, format string, args ...any) { printRow(a, name, format, args...) }
 	printOwnModel(a, s.Model)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/stat"
-	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/language"
 	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
@@ -22,14 +22,14 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// trainFlags are those of predict train.
+// trainFlags are the flags of predict train.
 type trainFlags struct {
 	languageFlags
 	shard, compiled, activations, network, measured string
 	lora, recompute, layout                         bool
 }
 
-// trainCommand is "predict train": a language model on many GPUs.
+// trainCommand makes stoker predict train, about a language model on many GPUs.
 func trainCommand(a *cli.App) *cobra.Command {
 	f := &trainFlags{languageFlags: languageFlags{say: a.Say}}
 	cmd := &cobra.Command{
@@ -40,7 +40,7 @@ and whether it fits into memory. No run is needed. What you leave out is the usu
 		Example: `  stoker predict train --model llama-3.1-70b --gpu h100 --gpus 64 --layout
   stoker predict train --model llama-2-7b --gpu a100 --gpus 128 --software hsdp --measured 'MFU 46%'
   stoker predict train --model my-model/config.json --gpu h100 --gpus 8 --lora`,
-		Args: cli.AtMost(0),
+		Args: withoutEmpty(cli.AtMost(0)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.checkLayout(cmd); err != nil {
 				return cli.AsUsage(err)
@@ -81,7 +81,7 @@ and whether it fits into memory. No run is needed. What you leave out is the usu
 	return cmd
 }
 
-// checkLayout refuses what --layout itself looks for.
+// checkLayout refuses flags of a split together with --layout, which searches for them.
 func (f *trainFlags) checkLayout(cmd *cobra.Command) error {
 	for _, flag := range []string{"tp", "pp", "virtual", "cp", "ep", "micro-batch", "shard-group", "measured"} {
 		if f.layout && cmd.Flags().Changed(flag) {
@@ -115,11 +115,15 @@ func answerTraining(a *cli.App, f *trainFlags) error {
 	return nil
 }
 
-// trainingPrograms are names of programs that run on a stack.
+// trainingPrograms maps names of programs to their training stack.
 var trainingPrograms = map[string]language.Stack{
 	"pytorch": language.FSDP, "torchtitan": language.FSDP, "fsdp2": language.FSDP, "ddp": language.FSDP,
-	"hsdp": language.FSDP, "nemo": language.Megatron, "megatron-lm": language.Megatron,
+	"hsdp": language.FSDP, "accelerate": language.FSDP, "transformers": language.FSDP, "lightning": language.FSDP,
+	"trl": language.FSDP, "axolotl": language.FSDP, "composer": language.FSDP, "llm-foundry": language.FSDP,
+	"fabric": language.FSDP, "torchtune": language.FSDP, "nemo": language.Megatron, "megatron-lm": language.Megatron,
 	"zero1": language.DeepSpeed, "zero2": language.DeepSpeed, "zero3": language.DeepSpeed,
+	"deepspeed-zero1": language.DeepSpeed, "deepspeed-zero2": language.DeepSpeed,
+	"deepspeed-zero3": language.DeepSpeed, "megatron-deepspeed": language.Megatron,
 	"jax": language.XLA, "maxtext": language.XLA,
 }
 
@@ -132,15 +136,27 @@ func (f *trainFlags) read() (t language.Training, err error) {
 	if err = f.readSoftware(&t); err != nil {
 		return t, err
 	}
-	for flag, into := range map[string]*float64{
-		"gpus": &t.GPUs, "tp": &t.Tensor, "pp": &t.Pipeline, "virtual": &t.Virtual, "cp": &t.Context, "ep": &t.Expert,
-		"tokens": &t.Tokens, "micro-batch": &t.MicroBatch, "global-batch": &t.GlobalBatch,
+	for _, one := range []struct {
+		flag string
+		into *float64
+	}{
+		{"gpus", &t.GPUs},
+		{"tp", &t.Tensor},
+		{"pp", &t.Pipeline},
+		{"virtual", &t.Virtual},
+		{"cp", &t.Context},
+		{"ep", &t.Expert},
+		{"tokens", &t.Tokens},
+		{"micro-batch", &t.MicroBatch},
+		{"global-batch", &t.GlobalBatch},
 	} {
-		*into = f.readNumber(flag, &err)
+		*one.into = f.readNumber(one.flag, &err)
 	}
 	if err != nil {
 		return t, err
 	}
+	f.assumeUsual("gpus", "%s GPUs", t.GPUs)
+	f.assumeUsual("tokens", "sequences of %s tokens", t.Tokens)
 	f.fillBatch(&t)
 	if err = f.readMachines(&t); err != nil {
 		return t, err
@@ -148,23 +164,23 @@ func (f *trainFlags) read() (t language.Training, err error) {
 	return t, f.readMemory(&t)
 }
 
-// usualBatch is the sequences of a step if none are given: about a million tokens of 8,192.
+// usualBatch is the usual number of sequences of a step: a million tokens in sequences of 8,192.
 const usualBatch = 128
 
-// fillBatch takes the usual batch of a step if none was given: a multiple of what replicas take.
+// fillBatch sets the usual global batch if none was given, rounded to what the replicas can share.
 func (f *trainFlags) fillBatch(t *language.Training) {
 	if t.GlobalBatch > 0 {
 		return
 	}
 	each := t.MicroBatch * t.GPUs / (t.Tensor * t.Pipeline * t.Context)
 	t.GlobalBatch = each * math.Max(1, math.Round(usualBatch/each))
-	if !(t.GlobalBatch >= 1) { // what cannot be split is refused later
+	if !(t.GlobalBatch >= 1) { // Solve refuses what cannot be split
 		t.GlobalBatch = usualBatch
 	}
 	f.assume("a step of %s sequences (--global-batch)", quantity.AboutMany(t.GlobalBatch))
 }
 
-// readSoftware reads the stack, and what its name says of sharing.
+// readSoftware parses the stack. Names such as hsdp and zero2 also say what replicas share.
 func (f *trainFlags) readSoftware(t *language.Training) (err error) {
 	if f.software == "" {
 		t.Stack = language.UsualTraining(t.GPU)
@@ -175,7 +191,7 @@ func (f *trainFlags) readSoftware(t *language.Training) (err error) {
 	if t.Stack, err = findStack(word, language.TrainingStacks, trainingPrograms); err != nil {
 		return err
 	}
-	says, known := shardOfProgram[word]
+	says, known := shardOfProgram[strings.TrimPrefix(word, "deepspeed-")]
 	switch {
 	case !known:
 	case f.shard == "":
@@ -186,12 +202,12 @@ func (f *trainFlags) readSoftware(t *language.Training) (err error) {
 	return nil
 }
 
-// shardOfProgram is what replicas share where the software's name says it.
+// shardOfProgram maps names of software to what replicas share.
 var shardOfProgram = map[string]string{
 	"ddp": "none", "hsdp": "hsdp", "zero1": "zero1", "zero2": "zero2", "zero3": "zero3",
 }
 
-// readMachines reads how machines are joined, and what replicas share.
+// readMachines parses the number of machines, their network, and what replicas share.
 func (f *trainFlags) readMachines(t *language.Training) error {
 	var err error
 	nodes := f.readNumber("nodes", &err)
@@ -219,7 +235,7 @@ func (f *trainFlags) readMachines(t *language.Training) error {
 	return f.readNetwork(t)
 }
 
-// readNetwork reads what a machine's network carries, of which each GPU has its part.
+// readNetwork parses the network of a machine, which its GPUs share.
 func (f *trainFlags) readNetwork(t *language.Training) error {
 	if f.network == "" {
 		if t.GPUs > t.PerMachine && !strings.HasPrefix(t.GPU.Name, "tpu-") {
@@ -235,9 +251,6 @@ func (f *trainFlags) readNetwork(t *language.Training) error {
 		}
 		network.Rate.Value = float64(rate)
 	}
-	if err := (predict.Setup{Network: stoker.Exactly(network.Rate.Value)}).CheckMachine(); err != nil {
-		return err
-	}
 	t.Network = network.Rate.Value / t.PerMachine
 	if known && t.GPUs > t.PerMachine {
 		f.assume("one %s a machine, %s a GPU (--network 400GB/s says more)", network.Name, quantity.AboutRate(t.Network))
@@ -245,7 +258,7 @@ func (f *trainFlags) readNetwork(t *language.Training) error {
 	return nil
 }
 
-// readMemory reads which activations are kept, and how the program runs.
+// readMemory parses which activations are kept, and whether the program is compiled.
 func (f *trainFlags) readMemory(t *language.Training) error {
 	t.LoRA = f.lora
 	t.Activations = language.Activations(strings.ToLower(f.activations))
@@ -265,7 +278,7 @@ func (f *trainFlags) readMemory(t *language.Training) error {
 	return nil
 }
 
-// readMeasured reads tokens/s of a GPU, or an MFU, as tokens/s; 0 if none was given.
+// readMeasured parses tokens/s of a GPU, or an MFU, and returns tokens/s. It returns 0 if none was given.
 func (f *trainFlags) readMeasured(s language.TrainingStep) (float64, error) {
 	text := strings.TrimSpace(f.measured)
 	if text == "" {
@@ -281,7 +294,7 @@ func (f *trainFlags) readMeasured(s language.TrainingStep) (float64, error) {
 		}
 		return float64(share) / s.MFU.Point * s.TokenRate.Point, nil
 	}
-	number, found := strings.CutSuffix(text, "tokens/s")
+	number, found := cutTokenRate(text)
 	n, err := quantity.ParseNumber(strings.TrimSpace(number))
 	if err != nil || !found || n == 0 {
 		return 0, noMeasured(text)
@@ -293,11 +306,23 @@ func (f *trainFlags) readMeasured(s language.TrainingStep) (float64, error) {
 	return float64(n), nil
 }
 
+// tokenRate matches units of a token rate as people write them: "tok/s", "tokens/sec/GPU", "tokens/s per GPU".
+var tokenRate = regexp.MustCompile(`(?i)\s*(tokens?|toks?|tk)(/| per )(s|sec|seconds?)((/| per )(gpu|device|card))?$`)
+
+// cutTokenRate returns the number before a rate's unit.
+func cutTokenRate(text string) (number string, found bool) {
+	at := tokenRate.FindStringIndex(text)
+	if at == nil {
+		return text, false
+	}
+	return text[:at[0]], true
+}
+
 func noMeasured(text string) error {
 	return fmt.Errorf("--measured %q: expected what a GPU reaches, such as '4,550 tokens/s' or 'MFU 46%%'", text)
 }
 
-// hintLayout adds the flags of a split that fits to an error that says that nothing does.
+// hintLayout adds a split that fits as a hint, if the job does not fit into memory.
 func hintLayout(err error) error {
 	var memory *language.MemoryError
 	if !errors.As(err, &memory) {
@@ -317,7 +342,7 @@ func hintLayout(err error) error {
 	return err
 }
 
-// layoutFlags are the flags of a split.
+// layoutFlags returns the flags of a split.
 func layoutFlags(l language.Layout) string {
 	flags := []string{fmt.Sprintf("--gpus %v", l.GPUs)}
 	for _, one := range []struct {
@@ -332,10 +357,10 @@ func layoutFlags(l language.Layout) string {
 	return strings.Join(flags, " ")
 }
 
-// shownLayouts is how many splits are listed.
+// shownLayouts is how many splits --layout lists.
 const shownLayouts = 5
 
-// listLayouts lists the fastest splits that fit.
+// listLayouts prints the fastest splits that fit into memory.
 func listLayouts(a *cli.App, f *trainFlags, t language.Training) error {
 	all := t.Layouts()
 	if len(all) == 0 {
@@ -363,8 +388,8 @@ func listLayouts(a *cli.App, f *trainFlags, t language.Training) error {
 	return nil
 }
 
-// printTraining prints the answer in eight lines: what is reached, what decides it, whether it
-// fits, and what was assumed.
+// printTraining prints the answer in eight lines: the rate, what limits it, whether it fits into memory,
+// and what was assumed.
 func printTraining(a *cli.App, f *trainFlags, t language.Training, s language.TrainingStep, mine float64) {
 	row := func(name, format string, args ...any) { printRow(a, name, format, args...) }
 	room := quantity.AboutBytes(t.GPU.MemoryBytes.Value)
@@ -401,7 +426,7 @@ func networkOf(t language.Training) float64 {
 	return language.UsualPort(t.GPU)
 }
 
-// compareRate says how a rate that was measured lies beside the forecast.
+// compareRate says whether a measured rate is usual for such a job.
 func compareRate(mine float64, likely stoker.Interval) string {
 	text := fmt.Sprintf("%s tokens/s a GPU, %s of the likely ones: ", quantity.About(mine),
 		quantity.Percent(mine/likely.Point))
@@ -417,11 +442,11 @@ func compareRate(mine float64, likely stoker.Interval) string {
 	return text + "usual for such a job"
 }
 
-// muchLess is how much less than likely is worth a word: within 1.2 lie nine of ten published jobs
-// of sources left out of the fit.
+// muchLess is how far below the likely rate a job is called slow. Nine of ten published jobs of sources left
+// out of the fit lie within 1.2.
 const muchLess = 1.2
 
-// trainingParts are what the step goes into, the largest first; small ones only if all are asked for.
+// trainingParts returns the parts of a step with their shares, the largest first.
 func trainingParts(s language.TrainingStep, all bool) []string {
 	return describeShares([]stepShare{
 		{"products", s.Products},

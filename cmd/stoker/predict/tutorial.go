@@ -16,8 +16,8 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// transformationCommand is "predict transformation": the tutorial's question
-// whether the CPU keeps up, with its inputs.
+// transformationCommand makes stoker predict transformation: the tutorial's question whether the CPU
+// keeps up.
 func transformationCommand(a *cli.App) *cobra.Command {
 	var batch, sample, cpu, step string
 	var asJSON bool
@@ -97,8 +97,7 @@ func transformationJSON(t tutorial.Transformation) any {
 	}
 }
 
-// dataCommand is "predict data": the tutorial's question whether storage and link
-// deliver what the device asks for.
+// dataCommand makes stoker predict data: the tutorial's question whether storage and link keep up.
 func dataCommand(a *cli.App) *cobra.Command {
 	var demand, gpu, storage string
 	var asJSON bool
@@ -109,7 +108,7 @@ func dataCommand(a *cli.App) *cobra.Command {
 --storage is left out, the supply is unknown, and so is the answer.`,
 		Example: `  stoker predict data --demand 10.9GB/s --gpu a100-80gb-sxm --storage nvme
   stoker predict data --demand 300MB/s --storage 1.2GB/s`,
-		Args: cli.AtMost(0),
+		Args: withoutEmpty(cli.AtMost(0)),
 		RunE: func(*cobra.Command, []string) error {
 			d, err := solveData(a, demand, gpu, storage)
 			if err != nil {
@@ -192,7 +191,7 @@ func dataJSON(d tutorial.DataSupply) any {
 	}
 }
 
-// shortTime and shortRate print four digits with a unit.
+// shortTime and shortRate print a value with four digits and its unit.
 func shortTime(s quantity.Seconds) string {
 	return quantity.Seconds(quantity.Digits(float64(s), 4)).String()
 }

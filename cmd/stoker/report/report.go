@@ -80,7 +80,7 @@ func runReport(ctx context.Context, a *cli.App, args []string, file string) erro
 	return nil
 }
 
-// makePage reads what a page is about, and returns how it is written.
+// makePage reads the recordings or traces of a page, and returns a function that writes it.
 func makePage(ctx context.Context, a *cli.App, args []string) (name string, write func(io.Writer) error, err error) {
 	if len(args) == 1 {
 		if t, is := tunedPage(args[0]); is {
@@ -91,10 +91,10 @@ func makePage(ctx context.Context, a *cli.App, args []string) (name string, writ
 	return s.Name, func(w io.Writer) error { return page.WriteRun(w, s) }, err
 }
 
-// mostTuned is how large a file may be that stoker tune --json printed.
+// mostTuned is the largest size of an output of stoker tune --json.
 const mostTuned = 16 << 20
 
-// tunedPage reads what stoker tune --json printed; false where the file is something else.
+// tunedPage reads the output of stoker tune --json; false if the file is something else.
 func tunedPage(file string) (page.Tuned, bool) {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > mostTuned {
 		return page.Tuned{}, false
@@ -120,7 +120,7 @@ func tunedPage(file string) (page.Tuned, bool) {
 	return t, true
 }
 
-// pageName is a page's name for that of a recording or trace.
+// pageName returns the name of the page for a recording or trace.
 func pageName(run string) string {
 	name := filepath.Base(run)
 	for _, end := range []string{".gz", ".zst", ".jsonl", ".json", ".pb", ".sqlite"} {
@@ -129,7 +129,7 @@ func pageName(run string) string {
 	return name + ".html"
 }
 
-// readSubject reads what a page is about: recordings, or else a profiler's files.
+// readSubject reads the files of a page: recordings, or a profiler's files.
 func readSubject(ctx context.Context, a *cli.App, args []string) (page.Subject, error) {
 	now, err := judged.Open(a, args[max(0, len(args)-1):])
 	if err != nil {
@@ -181,7 +181,7 @@ func traceSubject(ctx context.Context, a *cli.App, files []string) (page.Subject
 		was := traces.Judge(runs[:1])
 		o := verify.Traces(was, []verify.Traced{{Run: run, Gaps: r.Gaps, Verdict: r.Verdict}},
 			traces.ListPromises(advise.Rank(runs[0], was[0].Verdict)))
-		o.Refused = "" // two traces are shown beside each other all the same
+		o.Refused = "" // both traces are shown even if they cannot be compared
 		s.Before = &page.EarlierRun{
 			Name: files[0], Run: runs[0], Verdict: was[0].Verdict, Outcome: o.Outcome,
 			Traces: &o,

@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
-// A page is written whole or not at all, whatever it is about.
+// Every kind of page is written completely or not at all.
 func TestReportWritesPages(t *testing.T) {
 	clitest.HideOwnRows(t)
 	dir := t.TempDir()

@@ -26,7 +26,7 @@ import (
 	"github.com/stoker-dev/stoker/web"
 )
 
-// checkServed refuses what does not go with --serve, or without it.
+// checkServed rejects flags and arguments that need --serve, or that do not go with it.
 func checkServed(serve bool, args []string, given func(flag string) bool) error {
 	switch {
 	case !serve && given("port"):
@@ -70,7 +70,7 @@ func serveReports(ctx context.Context, a *cli.App, folder string, port int) erro
 	return nil
 }
 
-// shelf is a folder of recordings. What was judged is kept while a file stays as it is.
+// shelf is a folder of recordings. It keeps verdicts until the file changes.
 type shelf struct {
 	folder string
 	mutex  sync.Mutex
@@ -78,13 +78,13 @@ type shelf struct {
 	grows  map[string]*growing
 }
 
-// growing is a recording that is being written, as far as it was read.
+// growing is a recording that is being written, read so far.
 type growing struct {
 	in  *recording.Follower
 	run *recording.Run
 }
 
-// open reads a recording, one that is being written from where it was left.
+// open reads a recording; if it is being written, only what was added since the last call.
 func (s *shelf) open(file string) (*recording.Run, error) {
 	g := s.grows[file]
 	if !judged.IsGrowing(file) {
@@ -103,7 +103,7 @@ func (s *shelf) open(file string) (*recording.Run, error) {
 		s.grows[file] = g
 	}
 	run, err := g.in.Next()
-	if err != nil { // asked once more it would say that nothing is new
+	if err != nil { // a second call would return that nothing is new
 		_ = g.in.Close()
 		delete(s.grows, file)
 		return nil, err
@@ -114,7 +114,7 @@ func (s *shelf) open(file string) (*recording.Run, error) {
 	return g.run, nil
 }
 
-// shelved is a row and what it was made of.
+// shelved is a row, with the size and time of the file it was made from.
 type shelved struct {
 	size int64
 	when time.Time
@@ -124,7 +124,7 @@ type shelved struct {
 // mostRows bounds the list.
 const mostRows = 200
 
-// List judges what is new.
+// List returns a row for each recording, and judges those that are new or have changed.
 func (s *shelf) List() ([]web.Row, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -132,7 +132,7 @@ func (s *shelf) List() ([]web.Row, error) {
 	for _, file := range s.files() {
 		info, err := os.Stat(file)
 		if err != nil {
-			continue // it has gone
+			continue // it was removed meanwhile
 		}
 		known, seen := s.judged[file]
 		if !seen || known.size != info.Size() || !known.when.Equal(info.ModTime()) {
@@ -148,15 +148,15 @@ func (s *shelf) List() ([]web.Row, error) {
 	return rows, nil
 }
 
-// files are the newest recordings of the folder, newest first.
+// files returns the newest recordings of the folder, the newest first.
 func (s *shelf) files() []string {
 	files := judged.ListNewest(s.folder)
 	return files[:min(len(files), mostRows)]
 }
 
-// name is a recording's, seen from the folder.
+// name returns the path of a recording relative to the folder.
 func (s *shelf) name(file string) string {
-	name, _ := filepath.Rel(s.folder, file) // it lies in it
+	name, _ := filepath.Rel(s.folder, file) // no error, as the file is in the folder
 	return name
 }
 
@@ -189,7 +189,7 @@ func (s *shelf) JudgePage(name string) (page.Subject, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	file := filepath.Join(s.folder, name)
-	if !slices.Contains(judged.ListNewest(s.folder), file) { // a name with another folder in it is none of these
+	if !slices.Contains(judged.ListNewest(s.folder), file) { // such as a name with .. in it
 		return page.Subject{}, fs.ErrNotExist
 	}
 	run, err := s.open(file)

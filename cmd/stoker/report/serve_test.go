@@ -21,13 +21,13 @@ import (
 	"github.com/stoker-dev/stoker/internal/leash"
 )
 
-// odd are names that a file can have.
+// odd are unusual names of files.
 var odd = []string{
 	"a?b.jsonl.gz", "a#b.jsonl.gz", "a%2eb.jsonl.gz", "a%b.jsonl", "a\x1b[31mb.jsonl.gz", "a\u202eb.jsonl.gz", "a\nb.jsonl.gz", "a\xffb.jsonl.gz",
 	"a b+c.jsonl.gz", "a&b;c.jsonl.gz", `a"b'c<d>.jsonl.gz`, `a\b.jsonl.gz`, "..jsonl.gz", ":a.jsonl.gz", "é🙂.jsonl.gz", "tune-2026/0.jsonl.gz",
 }
 
-// A folder is served as it is at each request, until the command ends.
+// Each request shows the present state of the folder, until the command ends.
 func TestReportServesAFolder(t *testing.T) {
 	clitest.HideOwnRows(t)
 	dir := t.TempDir()

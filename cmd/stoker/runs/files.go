@@ -14,7 +14,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// files refuses fewer than n arguments.
+// files rejects fewer than n arguments.
 func files(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
@@ -83,8 +83,8 @@ training stays whole, so that the verdict stays the same.`,
 	return cmd
 }
 
-// writing is how long ago a recording without an end may have been written to if it is
-// still being written.
+// writing is the age of the last write up to which a recording without an end counts as still
+// being written.
 const writing = 5 * time.Minute
 
 func trimFile(a *cli.App, path string, most int64) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
-// copied is a copy of a case's recording, without its last bytes.
+// copied copies the recording of a case, without its last bytes.
 func copied(t *testing.T, short int) string {
 	t.Helper()
 	data, err := os.ReadFile(clitest.CaseFile("labelled-healthy/run.jsonl.gz"))
@@ -51,8 +51,8 @@ func TestRunsOfFiles(t *testing.T) {
 	}
 }
 
-// A recording that may still be written is not written anew under the writer's feet.
-func TestTrimOfARunThatGoesOn(t *testing.T) {
+// A recording that may still be being written is not rewritten.
+func TestTrimOfARunningJob(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	if err := os.WriteFile(path, []byte(`{"kind":"header","format":1}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)

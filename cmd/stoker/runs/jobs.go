@@ -12,17 +12,16 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// group are the recordings of one job: of its nodes, and of ranks that were observed one
-// by one.
+// group is the recordings of one job: of its nodes, and of ranks that were observed separately.
 type group []summary.Summary
 
-// jobsOf puts recordings together that are of one job: the same command under the same job
-// of a launcher, or with the same number of ranks where no launcher named it, at the same
-// time, each with other ranks.
+// jobsOf groups recordings by job. Recordings of one job have the same command, overlap in time
+// and have different ranks. They name the same job of a launcher or, without a launcher, the same
+// number of ranks.
 func jobsOf(found []summary.Summary) []group {
 	slices.SortStableFunc(found, func(a, b summary.Summary) int { return cmp.Compare(a.Started, b.Started) })
 	var all []group
-	open := map[string][]int{} // places in all
+	open := map[string][]int{} // indices in all
 	for _, s := range found {
 		key := fmt.Sprintf("%s\n%d\n%s", s.Job, s.World, s.Command)
 		at := slices.IndexFunc(open[key], func(i int) bool { return all[i].takes(s) })
@@ -37,8 +36,8 @@ func jobsOf(found []summary.Summary) []group {
 	return all
 }
 
-// takes reports whether a recording with the group's command is of the same job. Groups come
-// in order of their start.
+// takes reports whether a recording with the group's command belongs to the same job. Recordings
+// come in order of their start.
 func (g group) takes(s summary.Summary) bool {
 	if s.Job == "" && s.World < 2 {
 		return false
@@ -55,11 +54,11 @@ func (g group) takes(s summary.Summary) bool {
 	return s.Started < ends
 }
 
-// addUp adds the group up, at a user's prices.
+// addUp sums the group up, at the user's prices.
 func (g group) addUp(own predict.Prices) report.Job {
 	j := report.Job{Started: g[0].Started, Command: g[0].Command, Lost: math.NaN(), Stall: math.NaN()}
 	if j.Started == 0 {
-		j.Started = math.NaN() // a recording that does not tell
+		j.Started = math.NaN() // unknown in this recording
 	}
 	worst := -1.0
 	for _, s := range g {

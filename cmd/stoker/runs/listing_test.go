@@ -19,8 +19,8 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/judged"
 )
 
-// oddFolder is a folder with one recording, one that tune made, and whatever else may have
-// the name of a recording.
+// oddFolder makes a folder with one recording, one by tune, and other things that are named like
+// recordings.
 func oddFolder(t *testing.T) string {
 	t.Helper()
 	dir := clitest.MakeFolder(t, map[string]string{"a.jsonl.gz": clitest.StarvedRun})
@@ -44,7 +44,7 @@ func oddFolder(t *testing.T) string {
 	return dir
 }
 
-// What is no file is left out of a folder, with a word; nothing waits for it.
+// Entries of a folder that are not files are skipped with a line, and never block a command.
 func TestFolderWithMoreThanFiles(t *testing.T) {
 	dir := oddFolder(t)
 	no := []string{"circle.jsonl", "folder.jsonl.gz", "linked.jsonl.gz", "pipe.jsonl.gz", "s.jsonl", "zero.jsonl"}
@@ -76,7 +76,7 @@ func TestFolderWithMoreThanFiles(t *testing.T) {
 	}
 }
 
-// The newest of stoker-runs may be one that tune made.
+// The newest recording of stoker-runs may be one by tune.
 func TestNewestIsAFile(t *testing.T) {
 	dir := oddFolder(t)
 	t.Chdir(t.TempDir())
@@ -92,9 +92,9 @@ func TestNewestIsAFile(t *testing.T) {
 	}
 }
 
-// Each verb reads a pipe that is named, as the shell's <(zcat FILE), and does not wait for
-// one to which nobody writes.
-func TestPipesThatAreNamed(t *testing.T) {
+// Every verb reads a named pipe, such as the shell's <(zcat FILE), and does not block on a pipe
+// without a writer.
+func TestNamedPipes(t *testing.T) {
 	one, err1 := filepath.Abs(clitest.CaseFile(clitest.StarvedRun))
 	other, err2 := filepath.Abs(clitest.CaseFile(clitest.FedRun))
 	text, err := os.ReadFile(one)
@@ -125,7 +125,7 @@ func TestPipesThatAreNamed(t *testing.T) {
 		if err := unix.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if verb[0] == "report" || verb[0] == "verify" { // each waits two seconds
+		if verb[0] == "report" || verb[0] == "verify" { // each of these takes two seconds
 			pipe = filepath.Join(t.TempDir(), "absent")
 		}
 		if code, out, errs := call(t, args(pipe)...); code != cli.ExitError || !strings.Contains(errs, pipe) {

@@ -1,4 +1,4 @@
-// Package runs is the verb that lists all runs of a folder, and looks after the files.
+// Package runs is the verb that lists all runs of a folder and manages their files.
 package runs
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// orders are what jobs can be sorted by, the first as it is without a word.
+// orders are the possible orders of jobs, by the value of --sort.
 var orders = map[string]func(a, b report.Job) int{
 	"lost":  func(a, b report.Job) int { return cmp.Or(most(a.Lost, b.Lost), most(a.Idle, b.Idle)) },
 	"when":  func(a, b report.Job) int { return most(a.Started, b.Started) },
@@ -38,7 +38,7 @@ var orders = map[string]func(a, b report.Job) int{
 	"class": func(a, b report.Job) int { return strings.Compare(a.Class, b.Class) },
 }
 
-// most orders numbers from the largest to the smallest; what is unknown comes last.
+// most compares numbers so that the largest comes first and unknown ones last.
 func most(a, b float64) int {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return cmp.Compare(b, a) // NaN is less than any number
@@ -79,9 +79,9 @@ the best fix, then the sum of each month. check, trim and merge look after the f
 			if err != nil {
 				return err
 			}
-			list := listed(folder, found, notes, own)
+			list := groupJobs(folder, found, notes, own)
 			slices.SortStableFunc(list.Jobs, by)
-			if asCSV { // which has no place for them
+			if asCSV { // CSV has no place for notes
 				for _, note := range list.Notes {
 					a.Say("%s", note)
 				}
@@ -109,8 +109,8 @@ the best fix, then the sum of each month. check, trim and merge look after the f
 	return cmd
 }
 
-// summarise are what is concluded of each recording of a folder, in order of name, and
-// sentences about those that cannot be read.
+// summarise returns a short verdict on each recording of a folder, in order of name, and sentences
+// about recordings that cannot be read.
 func summarise(ctx context.Context, a *cli.App, folder string) (found []summary.Summary, notes []string, err error) {
 	l, err := judged.ListTuned(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +121,7 @@ func summarise(ctx context.Context, a *cli.App, folder string) (found []summary.
 	} else if err != nil {
 		return nil, nil, err
 	}
-	debug.SetGCPercent(400) // a quarter of the time goes into collecting what each recording leaves
+	debug.SetGCPercent(400) // with the default, garbage collection takes a quarter of the time
 	kept := summary.OpenCache(folder)
 	var files []*summary.Summary
 	for _, name := range l.Names {
@@ -144,10 +144,10 @@ func summarise(ctx context.Context, a *cli.App, folder string) (found []summary.
 	return found, notes, nil
 }
 
-// saveEvery is how many recordings are judged between two times at which they are kept: Ctrl-C loses no more.
+// saveEvery is after how many recordings the cache is saved, so that Ctrl-C loses no more than these.
 const saveEvery = 1000
 
-// concludeAll judges what is new, on all cores, and keeps it.
+// concludeAll judges the new recordings, on all cores, and saves the verdicts in the cache.
 func concludeAll(ctx context.Context, a *cli.App, folder string, files []*summary.Summary, kept *summary.Cache) {
 	todo := slices.DeleteFunc(slices.Clone(files), func(s *summary.Summary) bool { return s.Known })
 	p := a.NewProgress()
@@ -173,8 +173,8 @@ func concludeAll(ctx context.Context, a *cli.App, folder string, files []*summar
 	}
 }
 
-// listed makes jobs of recordings, at a user's prices.
-func listed(folder string, found []summary.Summary, notes []string, own predict.Prices) report.Runs {
+// groupJobs groups recordings into jobs, at the user's prices.
+func groupJobs(folder string, found []summary.Summary, notes []string, own predict.Prices) report.Runs {
 	list := report.Runs{Folder: folder, Recordings: len(found), Notes: notes}
 	months := map[string]*report.Month{}
 	emulated := 0

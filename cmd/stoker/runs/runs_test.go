@@ -20,7 +20,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// listOf is what runs --json says of a folder.
+// listOf returns the output of runs --json on a folder.
 func listOf(t *testing.T, dir string, flags ...string) (list struct {
 	Jobs []struct {
 		Files   []string
@@ -40,8 +40,8 @@ func listOf(t *testing.T, dir string, flags ...string) (list struct {
 	return list
 }
 
-// What lost most stands first, a user's price doubles what it costs, and a second look,
-// which reads nothing, says the same.
+// The job with the largest loss comes first, and a user's price doubles the cost. A second call,
+// which reads no recording, prints the same.
 func TestRuns(t *testing.T) {
 	dir := clitest.MakeFolder(t, map[string]string{"a.jsonl.gz": clitest.FedRun, "b.jsonl.gz": clitest.StarvedRun})
 	first := listOf(t, dir, "--price", "$1/h")
@@ -66,8 +66,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// What observe concludes at its end is what runs would, and is not read again.
-func TestObserveKeepsItsSummary(t *testing.T) {
+// The verdict of observe goes into the cache of runs, so that runs does not read the recording.
+func TestObserveWritesTheCacheOfRuns(t *testing.T) {
 	dir := filepath.Join(clitest.MakeFolder(t, nil), judged.Folder)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -121,8 +121,8 @@ func TestObserveKeepsItsSummary(t *testing.T) {
 	}
 }
 
-// What is kept is used, for nobody else to read, and whatever is in its place harms nothing.
-func TestRunsKeepsWhatItConcluded(t *testing.T) {
+// The cache is used, only the user may read it, and a damaged one does no harm.
+func TestRunsCachesVerdicts(t *testing.T) {
 	dir := clitest.MakeFolder(t, map[string]string{"a.jsonl.gz": clitest.FedRun, "b.jsonl.gz": clitest.StarvedRun})
 	want := fmt.Sprint(listOf(t, dir).Jobs[0].Files, listOf(t, dir).Jobs[0].Class)
 	file := filepath.Join(dir, judged.CacheName)
@@ -171,7 +171,7 @@ func TestRunsKeepsWhatItConcluded(t *testing.T) {
 	}
 }
 
-// One that cannot be read is told, and the others are listed.
+// An unreadable recording is reported, and the others are listed.
 func TestRunsOfAFolderWithAnythingInIt(t *testing.T) {
 	dir := clitest.MakeFolder(t, map[string]string{"good.jsonl.gz": clitest.StarvedRun})
 	data, err := os.ReadFile(filepath.Join(dir, "good.jsonl.gz"))
@@ -233,7 +233,7 @@ func TestRunsOfNoFolder(t *testing.T) {
 	}
 }
 
-// Recordings are of one job where all fits; the sum is that of its ranks.
+// Recordings are grouped into a job if everything matches. Its figures are sums over the ranks.
 func TestJobs(t *testing.T) {
 	one := 1.0
 	recorded := func(name, job, command string, started, seconds float64, world int, ranks ...int) summary.Summary {

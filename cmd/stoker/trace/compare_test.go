@@ -14,14 +14,14 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
-// The cases are loops of one program: with the loading in the loop, and in one worker.
+// The two cases are runs of one program: loading in the loop, and in one worker.
 const (
 	slowCase = "../../../testdata/cases/trace-loader/trace.json.gz"
 	fastCase = "../../../testdata/cases/trace-workers/trace.json.gz"
 )
 
-// Two traces that are not ranks of one run are compared step by step; what the manual
-// says to record, five active steps, is enough.
+// Two traces that are not ranks of one run are compared step by step. Five active steps, as the
+// manual says, are enough.
 func TestTwoTracesAreCompared(t *testing.T) {
 	for _, verb := range []string{"trace", "verify"} {
 		code, out, errs := call(t, verb, slowCase, fastCase)
@@ -54,7 +54,7 @@ func TestTwoTracesAreCompared(t *testing.T) {
 	}
 }
 
-// Recordings that trace -o wrote are compared like the files that they came from.
+// Recordings by trace -o are compared like the files that they were made from.
 func TestRecordingsOfTracesAreCompared(t *testing.T) {
 	dir := t.TempDir()
 	var recs []string
@@ -71,7 +71,7 @@ func TestRecordingsOfTracesAreCompared(t *testing.T) {
 	}
 }
 
-func TestDifferentProgramsAreSaidToBe(t *testing.T) {
+func TestDifferentProgramsAreRefused(t *testing.T) {
 	one := clitest.WriteTrace(t, "a.json", 0, 1)
 	data, err := os.ReadFile(one)
 	if err != nil {
@@ -88,8 +88,8 @@ func TestDifferentProgramsAreSaidToBe(t *testing.T) {
 	}
 }
 
-// Operators that all programs call, such as aten::t and aten::empty, make no two programs
-// one; nor does an operator that is most of one and next to nothing of the other.
+// Operators of all programs, such as aten::t and aten::empty, do not make two programs count as the
+// same, nor does an operator that takes most of one and very little of the other.
 func TestNetworksOfCommonOperatorsAreDifferent(t *testing.T) {
 	dir := t.TempDir()
 	mlp := networkFile(t, filepath.Join(dir, "mlp.json"), [][2]string{{"aten::addmm", "ampere_sgemm_128x64_tn"}, {"aten::addmm", "ampere_sgemm_128x64_tn"}, {"aten::relu", "elementwise_relu"}})
@@ -104,8 +104,8 @@ func TestNetworksOfCommonOperatorsAreDifferent(t *testing.T) {
 	}
 }
 
-// networkFile is a trace of six steps that run operators with a kernel each, among many
-// calls that launch nothing.
+// networkFile writes a trace of six steps. Its operators launch a kernel each, among many calls that
+// launch nothing.
 func networkFile(t *testing.T, file string, layers [][2]string) string {
 	t.Helper()
 	var events []string
@@ -134,8 +134,8 @@ func networkFile(t *testing.T, file string, layers [][2]string) string {
 	return file
 }
 
-// Only what the files show to have been changed is a promise: here the loop's loading went
-// into a worker, and nothing else that was advised.
+// Only changes that the files show are compared with a promise. Here loading moved into a worker,
+// and no other advice was followed.
 func TestOnlyWhatWasChangedIsAPromise(t *testing.T) {
 	_, out, _ := call(t, "trace", "--json", slowCase, fastCase)
 	var o struct {
@@ -146,7 +146,7 @@ func TestOnlyWhatWasChangedIsAPromise(t *testing.T) {
 	}
 }
 
-// A share of the comparison is the share that the verdict of the same file has.
+// The shares of a comparison are the same as in the verdict on the file.
 func TestSharesOfTheComparisonAreTheVerdicts(t *testing.T) {
 	shares := func(out string) (kernel float64) {
 		var o struct {
@@ -198,10 +198,10 @@ func TestTooFewSteps(t *testing.T) {
 	}
 }
 
-// Of many ranks the table has the worst.
+// Of many ranks, the table shows the worst.
 func TestManyRanksAreShownByTheWorst(t *testing.T) {
 	dir := t.TempDir()
-	for rank := range 20 { // in containers: every rank's process has the same number
+	for rank := range 20 { // as in containers, every rank has the same process number
 		data, err := os.ReadFile(clitest.WriteTrace(t, "t.json", rank, 20))
 		if err != nil {
 			t.Fatal(err)

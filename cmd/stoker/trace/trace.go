@@ -66,7 +66,7 @@ run. Two files of different runs are compared step by step, and "-" is standard 
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Files = args
-			// Who says what a table should look like wants to see it.
+			// A flag about a table implies that the table is printed.
 			f.All = f.All || slices.ContainsFunc([]string{"top", "by", "kernels", "shapes"}, cmd.Flags().Changed)
 			return runTrace(cmd.Context(), a, f, args)
 		},
@@ -142,7 +142,7 @@ func runTrace(ctx context.Context, a *cli.App, f traceFlags, files []string) err
 		if err != nil {
 			return err
 		}
-		o.Refused = "" // two traces are shown beside each other all the same
+		o.Refused = "" // both traces are shown even if they cannot be compared
 		return traces.Conclude(ctx, a, &f.check, pipeline.Forms{}, o, now)
 	}
 	run := runs[0]
@@ -180,8 +180,8 @@ func parseWhatIf(text string) ([]stoker.Change, error) {
 	return changes, nil
 }
 
-// traceFiles writes what the flags ask for beside the report: all of it, or where
-// something fails or ctx ends, nothing.
+// traceFiles writes the files that the flags name, in addition to the report: all of them, or none
+// if something fails or ctx ends.
 func traceFiles(ctx context.Context, a *cli.App, f traceFlags, r report.TraceReport) error {
 	var files []cli.Output
 	if f.timeline != "" {
@@ -214,8 +214,8 @@ func traceFiles(ctx context.Context, a *cli.App, f traceFlags, r report.TraceRep
 	return cli.WriteFiles(ctx, files...)
 }
 
-// hostTree is what --flame and --pprof show: empty where neither is asked for. Where no
-// device worked it is of all that the first process did.
+// hostTree returns the tree for --flame and --pprof; an empty one without these flags. If no
+// device worked, it shows everything that the first process did.
 func hostTree(f traceFlags, r report.TraceReport) *flame.Node {
 	d := r.JudgedDevice()
 	switch {

@@ -99,8 +99,8 @@ func TestTraceWritesFiles(t *testing.T) {
 	}
 }
 
-// Where the host's time went is written as a picture and as a profile, and kernels are put
-// together by what launched them.
+// The host's time can be written as a picture and as a profile, and kernels are grouped by what
+// launched them.
 func TestTraceOfTheHost(t *testing.T) {
 	file, folder := clitest.WriteTrace(t, "a.json", 0, 1), t.TempDir()
 	svg, profile := filepath.Join(folder, "a.svg"), filepath.Join(folder, "a.pb")
@@ -150,7 +150,7 @@ func TestTraceUsage(t *testing.T) {
 	}
 }
 
-// After Ctrl-C nothing is printed as a result and no file is left.
+// After Ctrl-C no result is printed and no file is left.
 func TestTraceInterrupted(t *testing.T) {
 	path, dir := clitest.WriteTrace(t, "worker0.json", 0, 1), t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -168,8 +168,8 @@ func TestTraceInterrupted(t *testing.T) {
 	}
 }
 
-// A recording is for its user alone, as observe's are; a timeline is as the umask has it.
-func TestModesOfWhatATraceGives(t *testing.T) {
+// Only the user may read a recording, as with observe. A timeline has the mode of the umask.
+func TestModesOfFilesOfTrace(t *testing.T) {
 	path, dir := clitest.WriteTrace(t, "worker0.json", 0, 1), t.TempDir()
 	run, timeline := filepath.Join(dir, "run.jsonl.gz"), filepath.Join(dir, "timeline.json")
 	if code, _, said := call(t, "trace", "-o", run, "--timeline", timeline, path); code != 0 {
@@ -194,8 +194,8 @@ func modeOf(t *testing.T, name string) os.FileMode {
 	return info.Mode()
 }
 
-// Whatever is given instead of a trace, one sentence says what it is and what to
-// do, nothing is printed as a result and no file is left.
+// For anything that is not a trace, one sentence says what the file is and what to do. No result is
+// printed and no file is left.
 func TestTraceOfBadInput(t *testing.T) {
 	zip := func(data string) string {
 		var z bytes.Buffer
@@ -206,8 +206,8 @@ func TestTraceOfBadInput(t *testing.T) {
 	}
 	a, b, other := clitest.WriteTrace(t, "a.json", 0, 2), clitest.WriteTrace(t, "b.json", 0, 2), clitest.WriteTrace(t, "c.json", 1, 4)
 	for name, c := range map[string]struct {
-		data  string   // of the one file, where none are named
-		paths []string // what is given
+		data  string   // of the one file, if paths is empty
+		paths []string // the arguments
 		says  string
 	}{
 		"nothing":        {data: "", says: "empty"},

@@ -35,7 +35,7 @@ func runPlan(a *cli.App, file string, command, allow []string, force bool) error
 	return runHooked(a, command, map[string]string{"STOKER_PLAN": path, "STOKER_PLAN_ALLOW": strings.Join(allow, ",")})
 }
 
-// fedCommand is a command whose pictures stoker feed makes.
+// fedCommand returns a command that runs under stoker feed.
 func fedCommand(command []string) ([]string, error) {
 	own, err := os.Executable()
 	return append([]string{own, "feed", "--"}, command...), err
@@ -50,7 +50,7 @@ func allowFlag(cmd *cobra.Command, allow *[]string) {
 func checkAllowed(words []string) error {
 	for _, word := range words {
 		if !slices.Contains(tune.Allowances, word) {
-			return cli.AsUsage(hint.Attach( // which of them may change is for the user to say
+			return cli.AsUsage(hint.Attach( // the user must decide which of them may change
 				fmt.Errorf("--allow %q: expected one of %s", word, strings.Join(tune.Allowances, ", ")),
 				"stoker tune --help",
 			))
@@ -71,7 +71,7 @@ func readPlan(file string) (tune.Plan, error) {
 	return plan, nil
 }
 
-// checkPlan says why a plan is not applied to a command, before the command begins.
+// checkPlan returns why a plan cannot be applied to a command, before the command begins.
 func checkPlan(a *cli.App, plan tune.Plan, file string, command, allow []string, force bool) error {
 	if err := plan.Refusal(command, os.ReadFile); err != nil && !force {
 		return hint.Attach(

@@ -6,15 +6,15 @@ import (
 	"github.com/stoker-dev/stoker/python/hook"
 )
 
-// runHooked lets CMD take our place, with the hook in front of its Python's path and what
-// tells it what to do. Where the hook cannot be put there CMD runs all the same.
+// runHooked replaces this process with CMD, with the hook first on Python's path. The variables of
+// set tell the hook what to do. If the hook cannot be set up, CMD runs without it.
 func runHooked(a *cli.App, command []string, set map[string]string) error {
 	return takeover.Become(a, command, "CMD runs with its own settings", func(ours []string) ([]string, error) {
 		return plannedEnvironment(ours, set)
 	})
 }
 
-// runUntuned lets CMD take our place where it cannot be observed: it runs once, as it is.
+// runUntuned replaces this process with CMD, unchanged, if it cannot be observed.
 func runUntuned(a *cli.App, why string, command []string) error {
 	a.Say("nothing is tuned, the command runs as without stoker: %s", why)
 	return takeover.Become(a, command, "", func(ours []string) ([]string, error) { return ours, nil })

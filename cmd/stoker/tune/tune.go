@@ -1,4 +1,4 @@
-// Package tune is the verb that tries the fixes on a command, and keeps what helped.
+// Package tune is the verb that tries the fixes on a command, and keeps those that helped.
 package tune
 
 import (
@@ -100,7 +100,7 @@ once with the settings of a plan.`,
 	return cmd
 }
 
-// alone refuses what --live and --plan have no use for: both start CMD once and let it run.
+// alone rejects flags that have no effect with --live and --plan, which start CMD only once.
 func (f tuneFlags) alone(given func(flag string) bool) error {
 	if f.force && f.plan == "" {
 		return errors.New("--force without --plan: it takes a plan of another script: --plan FILE --force")
@@ -127,7 +127,7 @@ func (f tuneFlags) check() error {
 	}
 	switch {
 	case f.plan != "":
-		return nil // none of the others is asked
+		return nil // the other flags need no check
 	case f.live && slices.Contains(f.allow, tune.Precision):
 		return errors.New("--live with --allow precision: losses are compared over several starts: leave out --live")
 	case f.starts < 2 || f.starts > 100:
@@ -141,7 +141,7 @@ func (f tuneFlags) check() error {
 	return nil
 }
 
-// planFile is the plan's where nobody names one.
+// planFile is the default file of the plan.
 const planFile = "plan.json"
 
 func exists(path string) bool {
@@ -149,7 +149,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// freePlan is where a plan goes whose file was not named: one that is there stays.
+// freePlan returns a file for a plan if none was named. It never overwrites a plan.
 func freePlan() string {
 	file := planFile
 	for n := 2; exists(file); n++ {
@@ -158,7 +158,7 @@ func freePlan() string {
 	return file
 }
 
-// confirm asks whether CMD may be started so often.
+// confirm asks the user whether CMD may be started that often.
 func confirm(a *cli.App, f tuneFlags) error {
 	a.Say("CMD will be started %d times at most, for %s each at most, together %s. Fewer and shorter ones do if that is enough", f.starts, f.longest, time.Duration(f.starts)*f.longest)
 	if f.starts <= tune.InTurn {
@@ -191,7 +191,7 @@ func runTune(ctx context.Context, a *cli.App, f tuneFlags, command []string) err
 	if err := confirm(a, f); err != nil {
 		return err
 	}
-	// also where that is ignored: its CMD is ended by it
+	// Interrupt even if this process ignores it, because it ends CMD
 	ctx, stop := signal.NotifyContext(ctx, append(cli.HeededSignals(syscall.SIGHUP), os.Interrupt)...)
 	defer stop()
 	folder, err := tuneFolder()
@@ -214,7 +214,7 @@ func runTune(ctx context.Context, a *cli.App, f tuneFlags, command []string) err
 	result, err := tune.Run(ctx, tune.Options{
 		Allow: f.allow, Most: f.starts, Version: cli.Version, Start: starts.Start, Read: os.ReadFile,
 		Say:  func(text string) { a.Say("%s", text) },
-		Best: func(plan tune.Plan) { a.KeepText(f.output, plan.JSON) }, // so that whatever ends us leaves it
+		Best: func(plan tune.Plan) { a.KeepText(f.output, plan.JSON) }, // kept however this process ends
 	})
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -236,7 +236,7 @@ func runTune(ctx context.Context, a *cli.App, f tuneFlags, command []string) err
 	return printTuned(a, f, result, diff, left)
 }
 
-// runLive lets CMD take our place: the hook tunes it while it trains.
+// runLive replaces this process with CMD. The hook tunes it while it trains.
 func runLive(a *cli.App, f tuneFlags, command []string) error {
 	folder, err := tuneFolder()
 	if err == nil {
@@ -252,7 +252,7 @@ func runLive(a *cli.App, f tuneFlags, command []string) error {
 	})
 }
 
-// tuneFolder is a new folder for what this tuning writes.
+// tuneFolder makes a new folder for the files of this tuning.
 func tuneFolder() (string, error) {
 	if err := os.MkdirAll(judged.Folder, 0o700); err != nil {
 		return "", err
@@ -260,7 +260,7 @@ func tuneFolder() (string, error) {
 	return os.MkdirTemp(judged.Folder, judged.TunePrefix+time.Now().Format("2006-01-02T150405")+"-")
 }
 
-// printTuned prints what came of it.
+// printTuned prints the result.
 func printTuned(a *cli.App, f tuneFlags, r tune.Result, diff string, left []string) error {
 	fmt.Fprintln(a.Stdout)
 	if r.Outcome == nil {
@@ -301,7 +301,7 @@ func printTuned(a *cli.App, f tuneFlags, r tune.Result, diff string, left []stri
 	return nil
 }
 
-// printLosses prints those of a trial that changes numbers, beside those without it.
+// printLosses compares the losses of a trial that changes numbers with those without it.
 func printLosses(a *cli.App, t tune.Trial) {
 	if t.Losses == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
-// What tune says before a command begins.
+// tune reports errors before a command begins.
 func TestTuneUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	privatetest.MakeFolder(t)
@@ -85,7 +85,7 @@ func TestTuneUsage(t *testing.T) {
 	}
 }
 
-// A second tuning in a folder begins as the first does, and what both recorded is listed.
+// A second tuning in a folder works as the first did, and the recordings of both are listed.
 func TestTuneTwiceInAFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	privatetest.MakeFolder(t)
@@ -107,11 +107,11 @@ func TestTuneTwiceInAFolder(t *testing.T) {
 	}
 }
 
-// packageFolder is where tests begin.
+// packageFolder is the current folder when tests begin.
 var packageFolder, _ = os.Getwd()
 
 // tune --plan gives CMD the hook and the plan, and CMD's own exit code.
-func TestPlanned(t *testing.T) {
+func TestTunePlan(t *testing.T) {
 	privatetest.MakeFolder(t)
 	environment, err := plannedEnvironment([]string{"PYTHONPATH=/mine", "STOKER_PLAN=/old", "A=b"}, map[string]string{"STOKER_PLAN": "/plan.json", "STOKER_PLAN_ALLOW": "draws"})
 	if err != nil {

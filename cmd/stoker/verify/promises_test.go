@@ -19,24 +19,24 @@ import (
 	"github.com/stoker-dev/stoker/tune"
 )
 
-// asWell is how well shares are measured: bounds of them hold no better. It is the law's own error.
+// asWell is the error of measured shares, and so of bounds by them. It is the error of the model.
 const asWell = 1.03
 
-// ofDevice are changes of what the device itself computes: its busy time bounds nothing then.
+// ofDevice are changes of the device's own work, so that its busy time is no bound.
 var ofDevice = []stoker.Setting{
 	stoker.BatchSize, stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.OnDevice,
 	stoker.ComputeOn, stoker.Device, stoker.Accumulation,
 }
 
-// mostByShares is by how much a fix can make a step shorter by what was measured of it: the
-// device goes on computing for as long. Infinite where that is not known.
+// mostByShares returns the largest possible speed-up of a step by a fix, by the measured shares: the
+// device's computing time stays the same. It is infinite if the shares are unknown.
 func mostByShares(j judged.Recording, fix advise.Fix) float64 {
-	outside := fix.Name == string(j.Verdict.Class) // what holds the device itself back
+	outside := fix.Name == string(j.Verdict.Class) // the device itself is slowed
 	if outside || slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return slices.Contains(ofDevice, c.Setting) }) {
 		return math.Inf(1)
 	}
 	idle := j.Verdict.Idle
-	if busy := j.Verdict.Costs.Busy; j.Verdict.Device < 0 && !math.IsNaN(busy) { // live: copies may go as well
+	if busy := j.Verdict.Costs.Busy; j.Verdict.Device < 0 && !math.IsNaN(busy) { // in a live run, copies may be saved, too
 		idle = 1 - busy
 	} else if j.Verdict.Device >= 0 {
 		idle = 1 - j.Verdict.Shares.Kernel
@@ -45,7 +45,7 @@ func mostByShares(j judged.Recording, fix advise.Fix) float64 {
 		return math.Inf(1)
 	}
 	most := 1 / (1 - min(idle, 0.99))
-	for _, f := range j.Verdict.Findings { // of work that goes on beside the device's
+	for _, f := range j.Verdict.Findings { // about work in parallel with the device
 		if fix.Name == "overlap" && f.Name == diagnose.FindingHostWork {
 			most = min(most, 1/max(f.Saves, 1-f.Saves))
 		}
@@ -58,8 +58,8 @@ func mostByShares(j judged.Recording, fix advise.Fix) float64 {
 
 func readNothing(string) ([]byte, error) { return nil, nil }
 
-// Each verb gives the same promise for the same change, and none promises more than what was
-// measured leaves: removing a share of the time gains 1/(1 - share) at most.
+// All verbs give the same promise for the same change, and none promises more than the measured
+// shares allow: removing a share of the time gains 1/(1 - share) at most.
 func TestPromisesOfAllVerbs(t *testing.T) {
 	asked := 0
 	for _, file := range append(clitest.CaseFiles(t, "run.jsonl*"), clitest.CaseFiles(t, "trace.json*")...) {
@@ -88,7 +88,7 @@ func TestPromisesOfAllVerbs(t *testing.T) {
 			if most := mostByShares(j, fix); s.High > asWell*most {
 				t.Errorf("%s: %s promises up to %.2fx, and at most %.2fx can be won", file, fix.Name, s.High, most)
 			}
-			if math.IsNaN(s.High) { // of a row beside the steps the run alone gains
+			if math.IsNaN(s.High) { // a row outside of the steps only has a gain of the run
 				if p := object.Plan[i].Run.High; p == nil || *p != fix.Run.High || !(*p > 1) {
 					t.Errorf("%s: %s promises the run %v, and %v in JSON", file, fix.Name, fix.Run, p)
 				}

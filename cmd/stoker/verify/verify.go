@@ -66,10 +66,10 @@ sets the promised gain beside the achieved one. Put "--" between the sides if a 
 	return cmd
 }
 
-// sides are the files before and those after: two, or all with -- between them. dash is how
-// many stand before the first -- of the command line, which is gone.
+// sides returns the files before and after: two files, or several with -- between the sides. dash
+// is the number of arguments before the first -- of the command line, which pflag has removed.
 func sides(args []string, dash int) (before, after []string, err error) {
-	if at := slices.Index(args, "--"); dash < 1 && at >= 0 { // one -- ended the flags, another one stands between
+	if at := slices.Index(args, "--"); dash < 1 && at >= 0 { // the first -- ended the flags, the second separates
 		before, after = args[:at], args[at+1:]
 	} else if dash < 1 && len(args) == 2 {
 		before, after = args[:1], args[1:]
@@ -96,8 +96,8 @@ func judgeAll(files []string, runs []*recording.Run) (all []judged.Recording) {
 // shownWork is how many kernels of two traces are shown.
 const shownWork = 10
 
-// bothSides reads recordings of live runs, or traces, as profilers wrote them or as
-// recordings of them.
+// bothSides reads recordings of live runs, or traces: a profiler's files, or recordings made from
+// them.
 func bothSides(ctx context.Context, a *cli.App, first, second []string) (before,
 	after []*recording.Run, err error,
 ) {

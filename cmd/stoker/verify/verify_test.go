@@ -20,7 +20,7 @@ import (
 
 var fedBefore, fedAfter = clitest.CaseFile("feed-before/run.jsonl.gz"), clitest.CaseFile("feed-after/run.jsonl.gz")
 
-// Bounds on the change hold a pipeline: with the whole interval, or not.
+// A bound on the change must hold for the whole interval.
 func TestVerifyHoldsBounds(t *testing.T) {
 	launches := clitest.CaseFile("trace-launches/trace.json.gz")
 	for _, c := range []struct {
@@ -38,9 +38,9 @@ func TestVerifyHoldsBounds(t *testing.T) {
 		{"--check step<=+5% TRACE TRACE", cli.ExitStarved, "not decided"},
 		{"BEFORE AFTER --", cli.ExitUsage, "stoker verify A1 A2 -- B1 B2"},
 		{"BEFORE", cli.ExitUsage, "stoker verify A1 A2 -- B1 B2"},
-		{"-- BEFORE AFTER", cli.ExitFine, ""},               // as the Python client asks
-		{"-- BEFORE -- AFTER", cli.ExitFine, ""},            // likewise, of several
-		{"BEFORE -- AFTER --json", cli.ExitError, "--json"}, // a file's name
+		{"-- BEFORE AFTER", cli.ExitFine, ""},               // as the Python client calls it
+		{"-- BEFORE -- AFTER", cli.ExitFine, ""},            // the same with several files
+		{"BEFORE -- AFTER --json", cli.ExitError, "--json"}, // after --, this is a file's name
 		{"BEFORE -- TRACE", cli.ExitUsage, "give files of a kind"},
 	} {
 		args := strings.Fields(strings.NewReplacer("BEFORE", fedBefore, "AFTER", fedAfter, "TRACE", launches).Replace("verify " + c.args))
@@ -51,8 +51,8 @@ func TestVerifyHoldsBounds(t *testing.T) {
 	}
 }
 
-// What a pipeline is shown names the line, whoever reads it; the code stays that of the check.
-func TestFormsOfAPipeline(t *testing.T) {
+// Reports for pipelines name the source line. The exit code is still that of --check.
+func TestReportsForPipelines(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(file("summary.md"), []byte("of the step before\n"), 0o600); err != nil {
@@ -90,8 +90,8 @@ func TestFormsOfAPipeline(t *testing.T) {
 	}
 }
 
-// The workflow of examples/ci fails a pull request whose loader got slower, and no other: all its
-// steps run, as GitHub's runner does it (examples/ci/steps.py), with recordings in the place of runs.
+// The workflow of examples/ci fails a pull request if its loader is slower, and only then. All its
+// steps are executed as by GitHub's runner (examples/ci/steps.py), with recordings instead of runs.
 func TestWorkflow(t *testing.T) {
 	for _, needed := range []string{"python3", "git", "bash"} {
 		if _, err := exec.LookPath(needed); err != nil {
@@ -151,8 +151,8 @@ case $PWD in */base) cp "$CASE_BASE" "$4" ;; *) cp "$CASE_HEAD" "$4" ;; esac
 	}
 }
 
-// Names and texts of a hostile recording end no command, cell or link.
-func TestFormsOfPoison(t *testing.T) {
+// Hostile names and texts of a recording cannot end a command, a cell or a link.
+func TestHostileTextsInReportsForPipelines(t *testing.T) {
 	problems := []ci.Problem{{Rule: "check", Text: "a\n::error::b" + poison.Text, File: "a,b:\n::c" + poison.Name, Line: 1}, {Rule: "check", Text: "no place"}}
 	var b strings.Builder
 	if err := ci.WriteGitHub(&b, problems); err != nil || strings.Count(b.String(), "\n") != 2 || !strings.Contains(b.String(), "file=a%2Cb%3A") {

@@ -15,8 +15,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/readable"
 )
 
-// writtenHere are the recordings that are being written here: those in this folder and in its
-// stoker-runs, and those that an observe which was started in this folder writes elsewhere.
+// writtenHere returns the recordings that are being written in this folder or its stoker-runs,
+// and those that an observe started in this folder writes elsewhere.
 func writtenHere() (files []string) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -34,13 +34,13 @@ func writtenHere() (files []string) {
 	return files
 }
 
-// writtenFrom are the recordings that stoker's own processes of this user have open which were
-// started in a folder, by what /proc tells; none on systems without it.
+// writtenFrom returns the recordings that are open in this user's stoker processes that were
+// started in a folder. It reads /proc, and returns none on systems without it.
 func writtenFrom(folder string) (files []string) {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {
 		if cwd, err := os.Readlink(process + "/cwd"); err != nil || cwd != folder || !isStoker(process) {
-			continue // another user's cannot be read
+			continue // another user's process cannot be read
 		}
 		opened, _ := os.ReadDir(process + "/fd")
 		for _, fd := range opened {
@@ -52,7 +52,7 @@ func writtenFrom(folder string) (files []string) {
 	return files
 }
 
-// isStoker reports whether a process runs this program, be it another copy of it.
+// isStoker reports whether a process runs this program, or another copy of it.
 func isStoker(process string) bool {
 	exe, err := os.Readlink(process + "/exe")
 	own, _ := os.Executable()
@@ -62,8 +62,8 @@ func isStoker(process string) bool {
 // longestHeader bounds the first line of a recording.
 const longestHeader = 4096
 
-// beginsRecording reports whether a file's first line is that of a recording: what else is
-// called .jsonl and grows here is the program's own.
+// beginsRecording reports whether a file begins like a recording. Other .jsonl files that grow
+// here are the user's.
 func beginsRecording(file string) bool {
 	f, err := readable.Open(file)
 	if err != nil {
@@ -80,7 +80,7 @@ func beginsRecording(file string) bool {
 	return strings.HasPrefix(first, `{"kind":"header"`)
 }
 
-// lookAgainHere is how often the screen of a machine looks for recordings, so that one that begins is shown.
+// lookAgainHere is how often the screen of a whole machine searches for new recordings.
 const lookAgainHere = 2 * time.Second
 
 // waitForRecordings returns the recordings that begin here, none if ctx ends first.
@@ -97,7 +97,7 @@ func waitForRecordings(ctx context.Context) []string {
 	}
 }
 
-// beingWrittenOf are those of some recordings that grow.
+// beingWrittenOf returns those of the files that are growing.
 func beingWrittenOf(files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(file string) bool { return !judged.IsGrowing(file) })
 }

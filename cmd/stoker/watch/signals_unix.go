@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shellBehind reports whether somebody can let us go on after Ctrl-Z: one above us who
-// is in our session and another group of processes, as a shell with jobs is, also with
-// other programs of our group between. Of tmux or ssh, which start a command alone,
-// nobody could. The kernel asks the same of a whole group.
+// shellBehind reports whether a shell can continue this process after Ctrl-Z. A shell with job
+// control is an ancestor in the same session but in another process group; programs of our own
+// group may be between. tmux and ssh start a command without such a shell. The kernel uses the
+// same rule for orphaned process groups.
 func shellBehind() bool {
 	session, err := unix.Getsid(0)
 	for parent := os.Getppid(); err == nil && parent > 1; parent = parentOf(parent) {
@@ -31,14 +31,14 @@ func shellBehind() bool {
 	return false
 }
 
-// harmless are signals that end no process, or that nobody can catch.
+// harmless are signals that end no process, or that cannot be caught.
 var harmless = []syscall.Signal{
 	syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT,
 	syscall.SIGCHLD, syscall.SIGURG, syscall.SIGWINCH,
 }
 
-// endings are the signals that end a process. One that whoever started us ignores stays
-// ignored.
+// endings returns the signals that end a process, except those that this process was started
+// with as ignored.
 func endings() []os.Signal {
 	var all []os.Signal
 	for s := syscall.Signal(1); s <= mostSignals; s++ {
@@ -49,10 +49,10 @@ func endings() []os.Signal {
 	return all
 }
 
-// mostSignals is the number of the last signal that any system has.
+// mostSignals is the highest number of a signal on any system.
 const mostSignals = 64
 
-// parentOf is the parent of a process, 0 where it is not known.
+// parentOf returns the parent of a process, or 0 if it is unknown.
 func parentOf(pid int) (parent int) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(text)) {

@@ -51,17 +51,17 @@ this machine until one begins. Press ? for what each row means.`,
 	return cmd
 }
 
-// source is what is watched: it hands on the run so far until ctx ends.
+// source is a run to watch. It sends the run so far, again and again, until ctx ends.
 type source struct {
-	name     string // no other has it
-	attached bool   // the process was there before it was looked at
-	machine  bool   // all of this machine, until a recording begins here
-	alone    bool   // there is no other
+	name     string // unique among the sources
+	attached bool   // the process was running before it was observed
+	machine  bool   // the whole machine, until a recording begins here
+	alone    bool   // the only source
 	runs     func(ctx context.Context, to chan<- *recording.Run) error
 }
 
-// screenMemory is what Go may take for a run before it is collected sooner: one that its
-// Writer keeps as much of as it does is 30 MB, with what is concluded from it.
+// screenMemory is how much memory Go may use before it collects garbage more often. The longest
+// run that a Writer keeps takes 30 MB, with its verdict.
 const screenMemory = 64 << 20
 
 func runWatch(ctx context.Context, a *cli.App, args []string, once bool) error {
@@ -78,13 +78,13 @@ func runWatch(ctx context.Context, a *cli.App, args []string, once bool) error {
 		debug.SetMemoryLimit(int64(len(sources)) * screenMemory)
 		for _, s := range sources {
 			s.alone = len(sources) == 1
-			all.Go(func() { s.watched(ctx, states, cancel) })
+			all.Go(func() { s.sendStates(ctx, states, cancel) })
 		}
 	}
 	if sources[0].machine && !once {
 		all.Go(func() {
 			if files := sources[0].untilRecorded(ctx, states, cancel); len(files) > 0 {
-				begin(followed(files))
+				begin(followRecordings(files))
 			}
 		})
 	} else {
@@ -117,13 +117,13 @@ func runWatch(ctx context.Context, a *cli.App, args []string, once bool) error {
 	return err
 }
 
-// endSoon is how long the terminal may take to let us leave the screen.
+// endSoon is how long leaving the alternate screen may take.
 const endSoon = 5 * time.Second
 
-// endOnSignal ends the screen on any signal that else ended us where we are, with the
-// terminal raw: as a key does on SIGINT, with 128+n on others. What nobody reads cannot
-// be left in order: after a while, or a second signal, we end with the terminal's modes
-// as they were. The function that it returns says that the screen is left.
+// endOnSignal leaves the screen when a signal would end this process and leave the terminal in
+// raw mode: on SIGINT as on the key q, on other signals with exit code 128+n. A terminal that
+// nobody reads cannot be left properly. Then, after endSoon or a second signal, the process ends
+// after restoring the terminal's modes. Call shown once the screen has been left.
 func endOnSignal(end context.CancelCauseFunc) (shown func()) {
 	in := int(os.Stdin.Fd())
 	modes, _ := term.GetState(in)
@@ -157,10 +157,10 @@ func endOnSignal(end context.CancelCauseFunc) (shown func()) {
 	}
 }
 
-// firstScreen is how long a process is looked at for the one screen of --once, seconds.
+// firstScreen is how many seconds --once observes a process before it draws its screen.
 const firstScreen = 3
 
-// watchOnce prints a screen of each source as soon as it has one.
+// watchOnce prints one screen of each source, as soon as there is something to show.
 func watchOnce(ctx context.Context, a *cli.App, states <-chan watch.State, n int, look watch.Viewport) error {
 	seen := map[string]bool{}
 	for len(seen) < n {
@@ -191,15 +191,15 @@ func ignoreEnd(err error) error {
 	return err
 }
 
-// toWatch finds out what is to be watched.
+// toWatch returns the sources that the arguments name.
 func toWatch(args []string) ([]source, error) {
 	var sources []source
 	var files []string
 	if len(args) == 0 {
 		if files := writtenHere(); len(files) > 0 {
-			return followed(files), nil
+			return followRecordings(files), nil
 		}
-		machine := attached(os.Getpid(), "this machine")
+		machine := attachTo(os.Getpid(), "this machine")
 		machine.machine = true
 		return []source{machine}, nil
 	}
@@ -220,26 +220,26 @@ func toWatch(args []string) ([]source, error) {
 		case err == nil:
 			files = append(files, arg)
 		case noNumber == nil && pid > 0:
-			sources = append(sources, attached(pid, fmt.Sprintf("process %d", pid)))
+			sources = append(sources, attachTo(pid, fmt.Sprintf("process %d", pid)))
 		default:
 			return nil, fmt.Errorf(
 				"watch %s: neither a recording nor a process: name a file, a PID, or nothing for the newest "+
 					"recording here", arg)
 		}
 	}
-	return append(sources, followed(files)...), nil
+	return append(sources, followRecordings(files)...), nil
 }
 
-// watchCost is how many times as long as what we did took passes until we do it again:
-// all of it together takes no more than a fiftieth of a core.
+// watchCost limits reading and judging to a fiftieth of a core: after work that took t, the next
+// begins no earlier than watchCost times t later.
 const watchCost = 50
 
-// mostMissing is how many looks at a recording that is not there, or not begun, are waited
-// for: observe writes it anew when somebody removed it.
+// mostMissing is how often in a row a recording may be missing or empty before watch gives up:
+// if somebody removes a recording, observe writes it again.
 const mostMissing = 5
 
-// followed are recordings, read on as they grow.
-func followed(files []string) []source {
+// followRecordings returns a source for each recording, which reads it as it grows.
+func followRecordings(files []string) []source {
 	var sources []source
 	slices.Sort(files)
 	for _, file := range slices.Compact(files) {
@@ -279,8 +279,8 @@ func followed(files []string) []source {
 	return sources
 }
 
-// attached observes a process that is already going, and writes nothing.
-func attached(pid int, name string) source {
+// attachTo returns a source that observes a running process and writes no recording.
+func attachTo(pid int, name string) source {
 	return source{name: name, attached: true, runs: func(ctx context.Context, to chan<- *recording.Run) error {
 		var next float64
 		_, err := observe.Record(ctx, observe.Options{
@@ -292,7 +292,7 @@ func attached(pid int, name string) source {
 				used := coretime.Used()
 				select {
 				case to <- sofar():
-				default: // what came before is still being looked at, and nobody may wait for that
+				default: // the run before is still being judged: drop this one, as the sampler must not wait
 				}
 				next = now + watchCost*(coretime.Used()-used).Seconds()
 			},
@@ -301,15 +301,15 @@ func attached(pid int, name string) source {
 	}}
 }
 
-// watched hands on states of a source until ctx ends, and then why it has none.
-func (s source) watched(ctx context.Context, to chan<- watch.State, fail func(error)) {
+// sendStates sends states of a source until ctx ends, and at the end a state that says why it ended.
+func (s source) sendStates(ctx context.Context, to chan<- watch.State, fail func(error)) {
 	runs, ended := make(chan *recording.Run), make(chan error, 1)
 	go func() {
 		defer close(runs)
-		ended <- s.guarded(func() error { return s.runs(ctx, runs) })
+		ended <- s.catchPanic(func() error { return s.runs(ctx, runs) })
 	}()
 	state := watch.State{Name: s.name, Attached: s.attached, Machine: s.machine}
-	err := s.guarded(func() error {
+	err := s.catchPanic(func() error {
 		s.states(ctx, &state, runs, to)
 		return <-ended
 	})
@@ -324,27 +324,27 @@ func (s source) watched(ctx context.Context, to chan<- watch.State, fail func(er
 	handOn(ctx, to, state)
 }
 
-// untilRecorded watches the machine until recordings begin here, and returns them.
+// untilRecorded watches the whole machine until recordings begin in this folder, and returns their files.
 func (s source) untilRecorded(ctx context.Context, to chan<- watch.State, fail func(error)) []string {
 	alone, leave := context.WithCancel(ctx)
 	defer leave()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.watched(alone, to, fail)
+		s.sendStates(alone, to, fail)
 	}()
 	files := waitForRecordings(ctx)
 	leave()
-	<-ended // nothing of the machine comes after it is gone
+	<-ended // it must have ended before the state Gone is sent
 	if len(files) > 0 && handOn(ctx, to, watch.State{Name: s.name, Gone: true}) {
 		return files
 	}
 	return nil
 }
 
-// guarded makes an error of a fault of our own, which else would end us with the terminal
-// as it is.
-func (s source) guarded(do func() error) (err error) {
+// catchPanic turns a panic into an error. Otherwise the process would end and leave the terminal
+// in raw mode.
+func (s source) catchPanic(do func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("watch %s: a fault of stoker's own: %v", s.name, fault)
@@ -353,11 +353,11 @@ func (s source) guarded(do func() error) (err error) {
 	return do()
 }
 
-// states judges runs, no more often than is cheap: between two judgements what is over
-// time goes on.
+// states judges runs, but no more often than watchCost allows. Between two verdicts only the
+// rows over time are updated.
 func (s source) states(ctx context.Context, state *watch.State, runs <-chan *recording.Run, to chan<- watch.State) {
 	var due time.Time
-	stale := false // the newest was not judged
+	stale := false // the newest run has not been judged
 	for open := true; open || stale; {
 		run := state.Run
 		var again <-chan time.Time
@@ -388,10 +388,10 @@ func (s source) states(ctx context.Context, state *watch.State, runs <-chan *rec
 	}
 }
 
-// judgeForWatch is replaced by a test that plants a fault.
+// judgeForWatch is a variable so that a test can make it panic.
 var judgeForWatch = watch.Judged
 
-// handOn reports whether somebody took it.
+// handOn sends a value. It returns false if ctx ended first.
 func handOn[T any](ctx context.Context, to chan<- T, what T) bool {
 	select {
 	case to <- what:

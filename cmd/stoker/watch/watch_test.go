@@ -33,7 +33,7 @@ import (
 
 const watching = "STOKER_TEST_WATCHES"
 
-// TestWatchItself is what the other tests start on a terminal of their own.
+// TestWatchItself is the program that the other tests start on a pseudo-terminal.
 func TestWatchItself(t *testing.T) {
 	if args := os.Getenv(watching); args != "" {
 		if os.Getenv("STOKER_TEST_FAULT") != "" {
@@ -47,13 +47,13 @@ func TestWatchItself(t *testing.T) {
 type terminal struct {
 	t     *testing.T
 	ours  *os.File
-	fd    int // of ours
+	fd    int // the master
 	its   *os.File
-	was   unix.Termios // before the program began
+	was   unix.Termios // its modes before the program began
 	cmd   *exec.Cmd
 	mutex sync.Mutex
 	shown bytes.Buffer
-	seen  int // of what was shown, by the last has
+	seen  int // length of the text that has searched already
 }
 
 func openTerminal(t *testing.T, columns, lines uint16) *terminal {
@@ -62,7 +62,7 @@ func openTerminal(t *testing.T, columns, lines uint16) *terminal {
 	if err != nil {
 		t.Skip("no pseudo-terminal: ", err)
 	}
-	ours := os.NewFile(uintptr(fd), "/dev/ptmx") // does not block: a read ends when it is closed
+	ours := os.NewFile(uintptr(fd), "/dev/ptmx") // non-blocking, so that closing it ends a read
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func openTerminal(t *testing.T, columns, lines uint16) *terminal {
 	return c
 }
 
-// newTerminal is a terminal on which stoker runs.
+// newTerminal starts stoker on a new pseudo-terminal.
 func newTerminal(t *testing.T, columns, lines uint16, args string, env ...string) *terminal {
 	t.Helper()
 	c := openTerminal(t, columns, lines)
@@ -97,8 +97,8 @@ func (c *terminal) start(cmd *exec.Cmd, env ...string) {
 	c.t.Helper()
 	leash.Hold(c.t)
 	c.cmd = cmd
-	// A data race is reported into a file. On a terminal that nobody reads, the report would wait forever.
-	folder, err := os.MkdirTemp("", "") // a path without the test's name: GORACE takes no comma
+	// A data race is reported to a file, because writing to a terminal that is not read would block forever.
+	folder, err := os.MkdirTemp("", "") // without the test's name, as GORACE allows no comma
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -121,17 +121,17 @@ func (c *terminal) start(cmd *exec.Cmd, env ...string) {
 	go func() { _, _ = io.Copy(c, c.ours) }()
 }
 
-// close closes both ends: the kernel tells who runs there.
+// close closes both ends. The kernel then signals the program.
 func (c *terminal) close() { _, _ = c.its.Close(), c.ours.Close() }
 
-// text is all that was shown.
+// text returns everything that was shown.
 func (c *terminal) text() string {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.shown.String()
 }
 
-// Write takes what the program shows.
+// Write stores the output of the program.
 func (c *terminal) Write(p []byte) (int, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -165,9 +165,9 @@ func (c *terminal) modes() unix.Termios {
 	return *modes
 }
 
-// However it ends, the terminal is as it was, its cursor is shown, and the other screen
-// is left.
-func TestWatchLeavesTheTerminalWhole(t *testing.T) {
+// However watch ends, the terminal's modes are restored, the cursor is shown, and the alternate
+// screen is left.
+func TestWatchRestoresTheTerminal(t *testing.T) {
 	file, err := filepath.Abs(clitest.LiveRun)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestWatchLeavesTheTerminalWhole(t *testing.T) {
 			ends[fmt.Sprintf("signal %d, %v", number, number)] = ending{signals(number), cli.ExitSignalBase + int(number)}
 		}
 	}
-	ends["signal 2, interrupt"] = ending{signals(syscall.SIGINT), cli.ExitFine} // as Ctrl-C
+	ends["signal 2, interrupt"] = ending{signals(syscall.SIGINT), cli.ExitFine} // the same as Ctrl-C
 	for name, end := range map[string]func(c *terminal){
 		"q":      func(c *terminal) { c.press("q") },
 		"Ctrl-C": func(c *terminal) { c.press("\x03") },
@@ -229,11 +229,11 @@ func TestWatchLeavesTheTerminalWhole(t *testing.T) {
 	}
 }
 
-// lastSignal is the last that Linux has.
+// lastSignal is the highest signal of Linux.
 const lastSignal = syscall.Signal(64)
 
-// catchable reports whether a signal ends a process, and whether Go lets one catch it:
-// SIGPROF is its own, and 32 to 34 are the C libraries'.
+// catchable reports whether a signal ends a process and can be caught in Go: Go itself uses SIGPROF,
+// and C libraries use 32 to 34.
 func catchable(s syscall.Signal) bool {
 	return !slices.Contains([]syscall.Signal{
 		syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT,
@@ -241,7 +241,7 @@ func catchable(s syscall.Signal) bool {
 	}, s)
 }
 
-// whole holds the terminal against what it was.
+// whole checks that the terminal is as before.
 func (c *terminal) whole() {
 	c.t.Helper()
 	if now := c.modes(); now != c.was {
@@ -253,7 +253,7 @@ func (c *terminal) whole() {
 	})
 }
 
-// drawn waits until the screen is one of its own, in raw mode, without a cursor.
+// drawn waits until the alternate screen is shown, in raw mode and without a cursor.
 func (c *terminal) drawn() {
 	c.t.Helper()
 	leash.Wait(c.t, "a screen of its own", func() bool {
@@ -263,8 +263,7 @@ func (c *terminal) drawn() {
 	})
 }
 
-// signalForeground signals the process that leads what is in the terminal's foreground,
-// and nobody else.
+// signalForeground sends a signal only to the leader of the terminal's foreground process group.
 func (c *terminal) signalForeground(s syscall.Signal) (leader int) {
 	c.t.Helper()
 	leader, err := unix.IoctlGetInt(c.fd, unix.TIOCGPGRP)
@@ -277,7 +276,7 @@ func (c *terminal) signalForeground(s syscall.Signal) (leader int) {
 	return leader
 }
 
-// A terminal of any size is drawn on in bounded memory.
+// Memory is bounded for a terminal of any size.
 func TestWatchOnAHugeTerminal(t *testing.T) {
 	c := newTerminal(t, 2000, 2000, "watch "+abs(t, clitest.LiveRun))
 	c.has("cpu-bound")
@@ -300,16 +299,16 @@ func TestWatchOnAHugeTerminal(t *testing.T) {
 	c.whole()
 }
 
-// A terminal that takes nothing more, as over a line that hangs, keeps nobody from ending
-// us, and has its modes back.
-func TestWatchEndsWhereNobodyReads(t *testing.T) {
+// watch can be ended even if the terminal accepts no output, as over a hanging connection, and it
+// restores the terminal's modes.
+func TestWatchEndsIfTheTerminalIsNotRead(t *testing.T) {
 	c := newTerminal(t, 100, 30, "watch "+abs(t, clitest.LiveRun))
 	c.has("cpu-bound")
 	its, err := unix.Open(c.its.Name(), unix.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.mutex.Lock() // nothing is read
+	c.mutex.Lock() // the output is not read
 	for err == nil {
 		_, err = unix.Write(its, []byte("full "))
 	}
@@ -326,8 +325,8 @@ func TestWatchEndsWhereNobodyReads(t *testing.T) {
 	_ = unix.Close(its)
 }
 
-// A fault of our own says so on the screen, and leaves the terminal whole.
-func TestWatchSurvivesAFault(t *testing.T) {
+// A panic is shown on the screen, and the terminal is restored.
+func TestWatchSurvivesAPanic(t *testing.T) {
 	c := newTerminal(t, 100, 30, "watch "+abs(t, clitest.LiveRun), "STOKER_TEST_FAULT=1")
 	if err := c.cmd.Wait(); err == nil {
 		t.Error("a fault ends with 0")
@@ -336,7 +335,7 @@ func TestWatchSurvivesAFault(t *testing.T) {
 	c.whole()
 }
 
-// growingFile is a recording that is being written.
+// growingFile makes a recording that is being written.
 func growingFile(t *testing.T, path string) *recording.Writer {
 	t.Helper()
 	out, err := recording.Create(path, recording.Facts{Started: 1.7e9, Command: []string{"train.py"}})
@@ -351,9 +350,9 @@ func growingFile(t *testing.T, path string) *recording.Writer {
 	return out
 }
 
-// Without arguments the recordings are watched that are being written here, wherever -o puts
-// them. What grows here and is none is the program's own.
-func TestWatchFindsWhatIsWrittenHere(t *testing.T) {
+// Without arguments, watch shows the recordings that are being written by commands of this folder,
+// wherever -o puts them. Other growing files belong to the user's program.
+func TestWatchFindsRecordingsOfThisFolder(t *testing.T) {
 	folder, elsewhere := t.TempDir(), t.TempDir()
 	t.Chdir(folder)
 	names := func() (all []string) {
@@ -390,7 +389,7 @@ func TestWatchFindsWhatIsWrittenHere(t *testing.T) {
 	}
 }
 
-// A screen that was there before the run shows it as soon as it begins.
+// A screen that was started before the run shows it as soon as it begins.
 func TestWatchWaitsForARecording(t *testing.T) {
 	folder := t.TempDir()
 	c := openTerminal(t, 100, 30)
@@ -405,8 +404,8 @@ func TestWatchWaitsForARecording(t *testing.T) {
 	c.whole()
 }
 
-// On a terminal observe says before CMD begins that it records, as a program may be silent for
-// long. Elsewhere it says nothing.
+// On a terminal, observe prints before CMD begins that it records, because a program may print
+// nothing for long. Otherwise it prints nothing.
 func TestObserveSaysThatItRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	c := newTerminal(t, 200, 30, "observe --no-hook -o "+path+" -- echo CMD")
@@ -422,15 +421,15 @@ func TestObserveSaysThatItRecords(t *testing.T) {
 	}
 }
 
-// A recording that is none is said at once.
-func TestWatchOfNoRecording(t *testing.T) {
+// A file that is not a recording is an error at once.
+func TestWatchOfAnotherFile(t *testing.T) {
 	c := newTerminal(t, 100, 30, "watch "+abs(t, "watch_test.go"))
 	_ = c.cmd.Wait()
 	c.has("expected a recording of Stoker")
 	c.whole()
 }
 
-// A terminal that is closed ends us.
+// Closing the terminal ends watch.
 func TestWatchEndsWithItsTerminal(t *testing.T) {
 	c := newTerminal(t, 100, 30, "watch "+abs(t, clitest.LiveRun))
 	c.has("cpu-bound")
@@ -438,8 +437,8 @@ func TestWatchEndsWithItsTerminal(t *testing.T) {
 	_ = c.cmd.Wait()
 }
 
-// The job that is watched ends, and its last screen stays until q.
-func TestWatchGoesOnWhenTheJobEnds(t *testing.T) {
+// When the watched job ends, its last screen stays until q.
+func TestWatchStaysWhenTheJobEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	facts := recording.Facts{Started: 1.7e9, Command: []string{"train.py"}}
 	out, err := recording.Create(path, facts)
@@ -460,9 +459,9 @@ func TestWatchGoesOnWhenTheJobEnds(t *testing.T) {
 	c.whole()
 }
 
-// A recording that somebody removed, and that observe writes anew, is followed on; one
-// that stays away is said.
-func TestWatchFollowsARecordingThatIsWrittenAnew(t *testing.T) {
+// A removed recording that observe writes again is shown again. If it does not come back, that is
+// an error.
+func TestWatchFollowsARewrittenRecording(t *testing.T) {
 	text, err := os.ReadFile(clitest.LiveRun)
 	if err != nil {
 		t.Fatal(err)
@@ -475,10 +474,10 @@ func TestWatchFollowsARecordingThatIsWrittenAnew(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		runs, ended := make(chan *recording.Run), make(chan error, 1)
-		go func() { ended <- followed([]string{path})[0].runs(ctx, runs) }()
+		go func() { ended <- followRecordings([]string{path})[0].runs(ctx, runs) }()
 		<-runs
 		_ = os.Remove(path)
-		time.Sleep(3 * time.Second) // of the bubble
+		time.Sleep(3 * time.Second) // in the bubble's time
 		select {
 		case err := <-ended:
 			t.Fatal(err)
@@ -499,9 +498,9 @@ func TestWatchFollowsARecordingThatIsWrittenAnew(t *testing.T) {
 	})
 }
 
-// Ctrl-Z under a shell with jobs leaves the shell its terminal, and fg brings the screen
-// back; where nobody could let it go on it does nothing.
-func TestWatchStopsAndGoesOn(t *testing.T) {
+// Under a shell with job control, Ctrl-Z returns the terminal to the shell, and fg shows the screen
+// again. Without such a shell Ctrl-Z does nothing.
+func TestWatchSuspendsAndResumes(t *testing.T) {
 	shell, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("no bash")
@@ -509,7 +508,7 @@ func TestWatchStopsAndGoesOn(t *testing.T) {
 	c := openTerminal(t, 100, 30)
 	c.start(exec.Command(shell, "--norc", "--noprofile", "-i"), watching+"=watch "+abs(t, clitest.LiveRun), "PS1=ready>")
 	c.has("ready>")
-	c.was = c.modes() // bash's own, at its prompt
+	c.was = c.modes() // the modes of bash at its prompt
 	c.press("'" + os.Args[0] + "' '-test.run=^TestWatchItself$'\r")
 	c.has("cpu-bound")
 	c.press("\x1a")
@@ -523,10 +522,10 @@ func TestWatchStopsAndGoesOn(t *testing.T) {
 		leader := c.signalForeground(outside)
 		c.has("Stopped")
 		c.has("ready>")
-		if outside != syscall.SIGSTOP { // which nobody can catch
+		if outside != syscall.SIGSTOP { // which cannot be caught
 			c.whole()
 		}
-		c.press("bg\r") // where it may not draw, and stops again
+		c.press("bg\r") // in the background it may not draw, and stops again
 		c.has("ready>")
 		leash.Wait(t, "a stop in the background", func() bool {
 			stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", leader))
@@ -552,7 +551,7 @@ func TestWatchStopsAndGoesOn(t *testing.T) {
 	_ = alone.cmd.Wait()
 }
 
-// Without UTF-8 nothing but ASCII comes.
+// Without UTF-8, the screen is pure ASCII.
 func TestWatchInASCII(t *testing.T) {
 	c := newTerminal(t, 80, 24, "watch "+abs(t, clitest.LiveRun), "LC_ALL=C")
 	c.has("pipeline")
@@ -572,7 +571,7 @@ func abs(t *testing.T, file string) string {
 	return path
 }
 
-// Each of several recordings has one screen, also where two files have one name.
+// Each of several recordings has one screen, even if two files have the same name.
 func TestWatchOnceOfSeveral(t *testing.T) {
 	clitest.HideOwnRows(t)
 	text, err := os.ReadFile(clitest.LiveRun)
@@ -593,7 +592,7 @@ func TestWatchOnceOfSeveral(t *testing.T) {
 	}
 }
 
-// Without a terminal it says what would do.
+// Without a terminal, the error names --once.
 func TestWatchWithoutATerminal(t *testing.T) {
 	clitest.HideOwnRows(t)
 	if code, _, errs := call(t, "watch", clitest.LiveRun); code != cli.ExitUsage || !strings.Contains(errs, "--once") {

@@ -33,23 +33,6 @@ func joinDoubled(joined []uint64, luma []byte, near, far []uint32, d chromaDoubl
 	}
 }
 
-// convert writes a row from luma and chroma of the same resolution: red at dst, green at
-// dst[stride:], blue at dst[2*stride:]. All slices have room for the width rounded up to
-// Vector.
-func (r *RowReader) convert(dst []byte, stride int, luma, cb, cr []byte) {
-	n := r.width
-	if r.SIMD {
-		convertSIMD(dst, stride, luma, cb, cr, n)
-		return
-	}
-	r.joined = MakeRoom(r.joined, n)
-	luma, cb, cr = luma[:n], cb[:n], cr[:n]
-	for x := range r.joined {
-		r.joined[x] = joinPixel(luma[x], cb[x], cr[x])
-	}
-	partColours(dst, stride, r.joined)
-}
-
 // bothPlanes has a 1 in both halves of a word of mixed chroma.
 const bothPlanes = 1<<16 | 1
 
@@ -95,3 +78,15 @@ var clipped = func() (t [1024]uint8) {
 	}
 	return t
 }()
+
+// Part splits pixels of three bytes into channels, as many as red has room for.
+func Part(red, green, blue, pixels []byte) {
+	done := 0
+	if HasSIMD {
+		done = partSIMD(red, green, blue, pixels)
+	}
+	for i := done; i < len(red); i++ {
+		p := pixels[3*i:][:3]
+		red[i], green[i], blue[i] = p[0], p[1], p[2]
+	}
+}

@@ -6,6 +6,7 @@
 package planes
 
 import (
+	"fmt"
 	"image"
 
 	"github.com/stoker-dev/stoker/feed/kernels"
@@ -13,18 +14,6 @@ import (
 
 // HasSIMD says whether the kernels of a RowReader can be used here.
 var HasSIMD = kernels.Run(kernels.Colour)
-
-// Part splits pixels of three bytes into channels, as many as red has room for.
-func Part(red, green, blue, pixels []byte) {
-	done := 0
-	if HasSIMD {
-		done = partSIMD(red, green, blue, pixels)
-	}
-	for i := done; i < len(red); i++ {
-		p := pixels[3*i:][:3]
-		red[i], green[i], blue[i] = p[0], p[1], p[2]
-	}
-}
 
 // Model says what the planes of a Picture are.
 type Model uint8
@@ -57,3 +46,68 @@ func MakeRoom[T any](s []T, n int) []T {
 	}
 	return s[:n]
 }
+
+func (p *Picture) subsampling(c int) (x, y int) {
+	if c == 0 || p.Model != YCbCr {
+		return 1, 1
+	}
+	return p.SubX, p.SubY
+}
+
+// checkPart checks the conditions that reading the part need of a picture relies on.
+func (p *Picture) checkPart(need image.Rectangle) error {
+	if need.Empty() || !need.In(p.Bounds) {
+		return fmt.Errorf("pixels %v are needed of a picture that holds %v of %v", need, p.Bounds, p.Size)
+	}
+	if err := p.checkPlanes(); err != nil {
+		return err
+	}
+	if p.Model == YCbCr && !p.Bounds.Union(p.withChromaBorder(need)).Eq(p.Bounds) {
+		return fmt.Errorf("pixels %v need chroma of %v, the picture holds %v", need, p.withChromaBorder(need), p.Bounds)
+	}
+	return nil
+}
+
+// checkPlanes checks that the planes are as large as the picture says.
+func (p *Picture) checkPlanes() error {
+	if !p.Bounds.In(image.Rectangle{Max: p.Size}) {
+		return fmt.Errorf("a picture of %v cannot hold %v", p.Size, p.Bounds)
+	}
+	if p.Model == YCbCr && (p.SubX < 1 || p.SubY < 1 || p.Bounds.Min.X%p.SubX != 0 || p.Bounds.Min.Y%p.SubY != 0) {
+		return fmt.Errorf("a picture that begins at %v cannot have chroma subsampled by %d x %d", p.Bounds.Min,
+			p.SubX, p.SubY)
+	}
+	planes := 3
+	if p.Model == Grey {
+		planes = 1
+	}
+	for c := range planes {
+		subX, subY := p.subsampling(c)
+		w := (p.Bounds.Max.X+subX-1)/subX - p.Bounds.Min.X/subX
+		h := (p.Bounds.Max.Y+subY-1)/subY - p.Bounds.Min.Y/subY
+		if p.Stride[c] < w || len(p.Planes[c]) < (h-1)*p.Stride[c]+w {
+			return fmt.Errorf("plane %d has %d bytes in rows of %d: too few for %d x %d samples", c, len(p.Planes[c]),
+				p.Stride[c], w, h)
+		}
+	}
+	return nil
+}
+
+// withChromaBorder returns need with the pixels of the chroma samples that fancy upsampling
+// reads, within the image.
+func (p *Picture) withChromaBorder(need image.Rectangle) image.Rectangle {
+	grow := func(low, high, size, sub int) (int, int) {
+		if sub != 2 {
+			return low, high
+		}
+		return max(0, ((low+1)/2-1)*2), min(size, (high/2+1)*2)
+	}
+	r := need
+	r.Min.X, r.Max.X = grow(need.Min.X, need.Max.X, p.Size.X, p.SubX)
+	r.Min.Y, r.Max.Y = grow(need.Min.Y, need.Max.Y, p.Size.Y, p.SubY)
+	return r
+}
+
+// Vector is how many bytes the kernels read and write at once. Each plane's row in dst must
+// have room for the width rounded up to it.
+const Vector = 32

@@ -1,7 +1,6 @@
 package planes
 
 import (
-	"fmt"
 	"image"
 )
 
@@ -41,10 +40,6 @@ type plane struct {
 	stride      int
 	left, above int
 }
-
-// Vector is how many bytes the kernels read and write at once. Each plane's row in dst must
-// have room for the width rounded up to it.
-const Vector = 32
 
 // Begin prepares to read the part need of the picture, whose planes must hold it with the
 // chroma samples around it. It returns the first column that Read writes, which may be left of
@@ -160,6 +155,23 @@ func (r *RowReader) readTall(y int, dst []byte, stride int) {
 	r.convert(dst, stride, r.lumaRow(y), r.wide[0], r.wide[1])
 }
 
+// convert writes a row from luma and chroma of the same resolution: red at dst, green at
+// dst[stride:], blue at dst[2*stride:]. All slices have room for the width rounded up to
+// Vector.
+func (r *RowReader) convert(dst []byte, stride int, luma, cb, cr []byte) {
+	n := r.width
+	if r.SIMD {
+		convertSIMD(dst, stride, luma, cb, cr, n)
+		return
+	}
+	r.joined = MakeRoom(r.joined, n)
+	luma, cb, cr = luma[:n], cb[:n], cr[:n]
+	for x := range r.joined {
+		r.joined[x] = joinPixel(luma[x], cb[x], cr[x])
+	}
+	partColours(dst, stride, r.joined)
+}
+
 // readRepeated reads any other subsampling.
 func (r *RowReader) readRepeated(y int, dst []byte, stride int) {
 	sub := r.picture.SubX
@@ -249,65 +261,4 @@ func (p *plane) offset(y, x int) int { return (y-p.above)*p.stride + x - p.left 
 func (p *plane) rowOf(y, x, n int) []byte {
 	from := p.offset(y, x)
 	return p.bytes[from : from+n]
-}
-
-func (p *Picture) subsampling(c int) (x, y int) {
-	if c == 0 || p.Model != YCbCr {
-		return 1, 1
-	}
-	return p.SubX, p.SubY
-}
-
-// checkPart checks the conditions that reading the part need of a picture relies on.
-func (p *Picture) checkPart(need image.Rectangle) error {
-	if need.Empty() || !need.In(p.Bounds) {
-		return fmt.Errorf("pixels %v are needed of a picture that holds %v of %v", need, p.Bounds, p.Size)
-	}
-	if err := p.checkPlanes(); err != nil {
-		return err
-	}
-	if p.Model == YCbCr && !p.Bounds.Union(p.withChromaBorder(need)).Eq(p.Bounds) {
-		return fmt.Errorf("pixels %v need chroma of %v, the picture holds %v", need, p.withChromaBorder(need), p.Bounds)
-	}
-	return nil
-}
-
-// checkPlanes checks that the planes are as large as the picture says.
-func (p *Picture) checkPlanes() error {
-	if !p.Bounds.In(image.Rectangle{Max: p.Size}) {
-		return fmt.Errorf("a picture of %v cannot hold %v", p.Size, p.Bounds)
-	}
-	if p.Model == YCbCr && (p.SubX < 1 || p.SubY < 1 || p.Bounds.Min.X%p.SubX != 0 || p.Bounds.Min.Y%p.SubY != 0) {
-		return fmt.Errorf("a picture that begins at %v cannot have chroma subsampled by %d x %d", p.Bounds.Min,
-			p.SubX, p.SubY)
-	}
-	planes := 3
-	if p.Model == Grey {
-		planes = 1
-	}
-	for c := range planes {
-		subX, subY := p.subsampling(c)
-		w := (p.Bounds.Max.X+subX-1)/subX - p.Bounds.Min.X/subX
-		h := (p.Bounds.Max.Y+subY-1)/subY - p.Bounds.Min.Y/subY
-		if p.Stride[c] < w || len(p.Planes[c]) < (h-1)*p.Stride[c]+w {
-			return fmt.Errorf("plane %d has %d bytes in rows of %d: too few for %d x %d samples", c, len(p.Planes[c]),
-				p.Stride[c], w, h)
-		}
-	}
-	return nil
-}
-
-// withChromaBorder returns need with the pixels of the chroma samples that fancy upsampling
-// reads, within the image.
-func (p *Picture) withChromaBorder(need image.Rectangle) image.Rectangle {
-	grow := func(low, high, size, sub int) (int, int) {
-		if sub != 2 {
-			return low, high
-		}
-		return max(0, ((low+1)/2-1)*2), min(size, (high/2+1)*2)
-	}
-	r := need
-	r.Min.X, r.Max.X = grow(need.Min.X, need.Max.X, p.Size.X, p.SubX)
-	r.Min.Y, r.Max.Y = grow(need.Min.Y, need.Max.Y, p.Size.Y, p.SubY)
-	return r
 }

@@ -1,12 +1,5 @@
 package webp
 
-// filter says how to smooth the edges of a macroblock (section 15). With a limit of 0 they are
-// not smoothed.
-type filter struct {
-	limit, inside, sharp int  // steps above limit, or above inside within a side, belong to the picture
-	blocks               bool // smooth the edges of its blocks as well
-}
-
 func (f *frame) filterOf(segment int, byBlocks, blocks bool) filter {
 	level := f.level
 	if f.segmented {

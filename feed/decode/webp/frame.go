@@ -97,30 +97,8 @@ func (r *boolReader) readOptional(n int) int {
 const (
 	startCode   = 10 // bytes before the first partition
 	segments    = 4
-	modes       = 10 // of prediction
 	largestSide = 0x3fff
 )
-
-// frameSize reads the header of a lossy picture.
-func frameSize(data []byte, at int) (width, height int, err error) {
-	if len(data) < startCode {
-		return 0, 0, ErrCut
-	}
-	tag := int24(data)
-	width, height = (int(data[6])|int(data[7])<<8)&largestSide, (int(data[8])|int(data[9])<<8)&largestSide
-	switch {
-	case tag&1 != 0 || tag>>1&7 > 3 || tag>>4&1 == 0 || int24(data[3:]) != 0x2a019d:
-		return 0, 0, damageAt(at+chunkHeader, "a lossy picture that is no whole frame to be shown")
-	case tag>>5 >= len(data):
-		return 0, 0, damageAt(at+chunkHeader, "a first partition of %d bytes in a chunk of %d", tag>>5, len(data))
-	case width == 0 || height == 0:
-		return 0, 0, damageAt(at+chunkHeader, "a lossy picture of %d x %d pixels: neither may be 0", width, height)
-	}
-	return width, height, nil
-}
-
-// coefficientOdds are indexed by kind of block, band, context, and step in the tree.
-type coefficientOdds [4][8][3][11]uint8
 
 // steps are the quantizers of a segment: for the first coefficient, and for the others.
 type steps struct{ luma, second, chroma [2]int }
@@ -151,34 +129,6 @@ type frame struct {
 	filters     []filter
 	block       macroblock
 	inexact     bool
-}
-
-// decodeFrame decodes a lossy picture. inexact means that libwebp's vectors may give a
-// different result.
-func decodeFrame(data []byte, width, height int) (m *image.YCbCr, inexact bool, err error) {
-	f := &frame{
-		across: (width + 15) / 16, down: (height + 15) / 16, odds: firstOdds,
-		segmentOdds: [3]uint8{255, 255, 255}, absolute: true,
-	}
-	first := int24(data) >> 5
-	rest := data[startCode:]
-	if first > len(rest) {
-		return nil, false, ErrCut
-	}
-	f.boolReader = newBoolReader(rest[:first])
-	if err := f.readHeaders(rest[first:]); err != nil {
-		return nil, false, err
-	}
-	f.makePlanes()
-	for y := range f.down {
-		if err := f.decodeRow(y); err != nil {
-			return nil, false, err
-		}
-	}
-	if f.level > 0 {
-		f.applyFilters()
-	}
-	return f.image(width, height), f.inexact, nil
 }
 
 func (f *frame) readHeaders(parts []byte) error {
@@ -331,4 +281,29 @@ func (f *frame) image(width, height int) *image.YCbCr {
 		Y: y.pix[y.begin:], Cb: cb.pix[cb.begin:], Cr: cr.pix[cr.begin:], YStride: y.stride, CStride: cb.stride,
 		SubsampleRatio: image.YCbCrSubsampleRatio420, Rect: image.Rect(0, 0, width, height),
 	}
+}
+
+// edge is what the macroblocks below and to the right need to know about a macroblock.
+type edge struct {
+	modes  [4]uint8 // of the blocks along the edge
+	filled [8]uint8 // whether those have coefficients: four of luma, two of each chroma
+	second uint8    // whether the block of DC coefficients has any
+}
+
+// macroblock is the current macroblock.
+type macroblock struct {
+	segment      int
+	skipped      bool
+	byBlocks     bool // luma is predicted block by block
+	luma, chroma uint8
+	modes        [16]uint8
+	coefficients [24][16]int16
+	filled       [24]uint8 // for each block, the number of coefficients up to the last nonzero one
+}
+
+// filter says how to smooth the edges of a macroblock (section 15). With a limit of 0 they are
+// not smoothed.
+type filter struct {
+	limit, inside, sharp int  // steps above limit, or above inside within a side, belong to the picture
+	blocks               bool // smooth the edges of its blocks as well
 }

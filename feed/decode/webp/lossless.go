@@ -40,22 +40,6 @@ func decodeLossless(data []byte, width, height int) (image.Image, error) {
 	return m, nil
 }
 
-// transform is a transform that the encoder applied and that must be undone.
-type transform struct {
-	kind   int
-	bits   int // log2 of a tile's side; for a palette, log2 of the pixels in a value
-	width  int // of the picture before the encoder applied the transform
-	pixels []uint32
-}
-
-const (
-	predicted = iota
-	crossed
-	greenless
-	indexed
-	transforms
-)
-
 // decodePixels decodes a picture with its transforms.
 func decodePixels(r *bitReader, width, height int) ([]uint32, error) {
 	var all []transform
@@ -85,9 +69,6 @@ func decodePixels(r *bitReader, width, height int) ([]uint32, error) {
 	}
 	return pixels, nil
 }
-
-// divideUp returns how many tiles of side 2^bits cover a length.
-func divideUp(length, bits int) int { return (length + 1<<bits - 1) >> bits }
 
 // read reads the data of a transform.
 func (t *transform) read(r *bitReader, width, height int) (err error) {

@@ -1,37 +1,5 @@
 package webp
 
-// edge is what the macroblocks below and to the right need to know about a macroblock.
-type edge struct {
-	modes  [4]uint8 // of the blocks along the edge
-	filled [8]uint8 // whether those have coefficients: four of luma, two of each chroma
-	second uint8    // whether the block of DC coefficients has any
-}
-
-// The prediction modes of a block. The first four also apply to whole macroblocks.
-const (
-	flat = iota
-	motion
-	vertical
-	horizontal
-	rightDown
-	verticalRight
-	leftDown
-	verticalLeft
-	horizontalDown
-	horizontalUp
-)
-
-// macroblock is the current macroblock.
-type macroblock struct {
-	segment      int
-	skipped      bool
-	byBlocks     bool // luma is predicted block by block
-	luma, chroma uint8
-	modes        [16]uint8
-	coefficients [24][16]int16
-	filled       [24]uint8 // for each block, the number of coefficients up to the last nonzero one
-}
-
 // decodeRow decodes a row of macroblocks: modes from the first partition, coefficients from one
 // of the others.
 func (f *frame) decodeRow(y int) error {

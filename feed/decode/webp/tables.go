@@ -1,5 +1,23 @@
 package webp
 
+// The prediction modes of a block. The first four also apply to whole macroblocks.
+const (
+	flat = iota
+	motion
+	vertical
+	horizontal
+	rightDown
+	verticalRight
+	leftDown
+	verticalLeft
+	horizontalDown
+	horizontalUp
+	modes // their number
+)
+
+// coefficientOdds are indexed by kind of block, band, context, and step in the tree.
+type coefficientOdds [4][8][3][11]uint8
+
 // The tables of RFC 6386. Probabilities are of a zero, in 256ths.
 
 // coefficientChanges is how likely a frame keeps a probability of coefficients

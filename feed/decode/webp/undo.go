@@ -1,5 +1,21 @@
 package webp
 
+// transform is a transform that the encoder applied and that must be undone.
+type transform struct {
+	kind   int
+	bits   int // log2 of a tile's side; for a palette, log2 of the pixels in a value
+	width  int // of the picture before the encoder applied the transform
+	pixels []uint32
+}
+
+const (
+	predicted = iota
+	crossed
+	greenless
+	indexed
+	transforms
+)
+
 // undo undoes a transform: in place, except for a palette.
 func (t *transform) undo(pixels []uint32, height int) []uint32 {
 	switch t.kind {
@@ -145,3 +161,6 @@ func eachChannel(a, b, c uint32, f func(a, b, c int) int) (out uint32) {
 	}
 	return out
 }
+
+// divideUp returns how many tiles of side 2^bits cover a length.
+func divideUp(length, bits int) int { return (length + 1<<bits - 1) >> bits }

@@ -42,8 +42,9 @@ from ..daemon.session import (
     meeting_place,
 )
 from ..handover import receiving
+from ..handover.receiving import Tally
 from ..handover.workers import handing_over
-from ..remote.iterators import in_cluster
+from ..remote.iterators import choose_cluster, in_cluster
 from . import further, nodes, payoff, reach, stream
 from .materialize import trust
 from .materialize.dispatch import materializer
@@ -71,12 +72,16 @@ _worker: payoff.Account | None = None  # in a worker: the account of its data se
 _number: int | None = None  # in a worker: its number within the iterator
 
 
-def enable() -> None:
+def enable(ray: str | None = None, workers: int | None = None) -> None:
     """Defer the pictures of all loaders that are iterated from now on.
 
-    A second call also covers loader classes that were imported since the first.
+    ray is the address of a Ray cluster ("auto", "HOST:PORT", or "local" for one of this machine),
+    in which the loaders' workers run from now on; workers is how many each loader gets there, if
+    not its own number. A second call also covers loader classes that were imported since the first.
     """
     global _everywhere
+    if ray is not None or workers is not None:
+        choose_cluster(ray, workers)
     if lack := _limits.find_lack():
         say_once(f"pictures are made as without stoker: {lack}")
         return
@@ -229,8 +234,10 @@ def _wrap_multi_init(original: Callable[..., None], home: str) -> Any:
                     return
         account = _find_account(loader) if wants_deferring() else None
         where, count = sys.modules[home], loader.num_workers
+        handed = 0 if account is None or in_worker() else count
+        tally = Tally() if account is None else account.tally
         with supplying_workers(account, count, patience(loader.timeout), where, "_worker_loop") as supply:
-            with handing_over(where, "_worker_loop", count if wants_deferring() and not in_worker() else 0) as takers:
+            with handing_over(where, "_worker_loop", handed, tally) as takers:
                 original(self, loader, *rest, **more)
                 takers.append(self)
             if supply is not None:

@@ -29,11 +29,13 @@ HEAD = struct.Struct("<Q")  # a packet's number
 #: The sockets by which workers send descriptors: by the iterator's key, a list by worker.
 _ends: dict[str, list[socket.socket]] = {}
 _now = threading.local()
+_tallies: dict[str, Tally] = {}  # of the iterators' data sets
 #: Mapped rooms of an iterator's workers that may be used again, by worker and number.
 _maps: dict[str, dict[tuple[int, int], mmap.mmap]] = {}
 #: With more rooms than these, the trainer keeps batches: a small part of a batch would keep its
 #: whole room.
 _SPARE = 8  # rooms [J]: beyond four for each worker, batches are copied out of their rooms
+_FRUITLESS = 8  # messages without a tensor or array [J]; later epochs of the data set then go PyTorch's way
 _PART = 4  # a room takes a descriptor; batches are also copied if rooms take this part of those allowed [J]
 
 
@@ -44,6 +46,17 @@ class Counts:
 
 
 counts = Counts()
+
+
+class Tally:
+    """Counts of one data set's messages, and of those with a tensor or an array."""
+
+    def __init__(self) -> None:
+        self.messages = self.found = 0
+
+    def is_fruitless(self) -> bool:
+        """Whether its batches have nothing that could be handed over."""
+        return self.messages >= _FRUITLESS and not self.found
 
 
 def say() -> str:
@@ -58,14 +71,15 @@ def _size(count: int) -> str:
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
-def expect(key: str, ends: list[socket.socket]) -> None:
-    """Receive batches of an iterator from these sockets."""
-    _ends[key], _maps[key] = ends, {}
+def expect(key: str, ends: list[socket.socket], tally: Tally) -> None:
+    """Receive batches of an iterator from these sockets, and count them."""
+    _ends[key], _maps[key], _tallies[key] = ends, {}, tally
 
 
 def forget(key: str) -> None:
     """Forget an iterator. Batches in its sockets are lost."""
     _maps.pop(key, None)
+    _tallies.pop(key, None)
     for end in _ends.pop(key, ()):
         end.close()
 
@@ -89,6 +103,9 @@ def open_message(
     the body's references.
     """
     leases = _lease(key, worker, number, rooms, kept)
+    if tally := _tallies.get(key):
+        tally.messages += 1
+        tally.found += bool(places)
     counts.batches += 1
     counts.bytes += sum(used for _, _, used in rooms)
     counts.left += sum(not isinstance(place, tuple) for place in places)

@@ -16,6 +16,19 @@ if TYPE_CHECKING:
 _CONTEXT = "_DataLoader__multiprocessing_context"  # where a loader has the module that makes its processes
 
 
+_MOST_WORKERS = 4096  # as stoker feed --workers takes
+
+
+def choose_cluster(address: str | None, workers: int | None) -> None:
+    """Let workers run in the Ray cluster at an address from now on, as `stoker feed --ray` does."""
+    if not address:
+        raise ValueError(f'stoker.feed(ray={address!r}, workers={workers!r}): the address of a Ray cluster is expected: "auto", "HOST:PORT" or "local"')
+    if workers is not None and not (type(workers) is int and 1 <= workers <= _MOST_WORKERS):
+        raise ValueError(f"stoker.feed(workers={workers!r}): 1 to {_MOST_WORKERS} workers for each DataLoader are expected")
+    os.environ["STOKER_FEED_RAY"] = address
+    os.environ["STOKER_FEED_WORKERS"] = str(workers or "")
+
+
 @contextlib.contextmanager
 def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[bool]:
     """Let the iterator that is made within have its workers in the cluster that STOKER_FEED_RAY names.

@@ -9,8 +9,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// How errors about a flag's value say what it may be: the flag they begin with, the value that was
-// given, an example, or a list of which the first is the nearest or the most usual.
+// Patterns of errors about a flag's value: the flag at the beginning, the given value, an example
+// of a correct one, or a list whose first item is the nearest or the most usual.
 var (
 	aboutFlag  = regexp.MustCompile(`^--([a-z][a-z-]*)\b`)
 	givenValue = regexp.MustCompile(`^--[a-z-]+:? "?([^":,]*)`)
@@ -18,8 +18,8 @@ var (
 	choicesOf  = regexp.MustCompile(`(?:nearest: |is not in the table: |expected one of |expected |known are )([\w.$%/-]+(?:(?:, | or )[\w.$%/-]+)*)`)
 )
 
-// findAnswer is the answer that the words of an error about a flag hold, as a line that can be
-// pasted; "" where they hold none.
+// findAnswer returns a corrected flag that can be pasted, from the text of an error about a flag;
+// "" if the text has none.
 func findAnswer(text string) string {
 	flag := aboutFlag.FindStringSubmatch(text)
 	if flag == nil {
@@ -28,7 +28,7 @@ func findAnswer(text string) string {
 	if found := exampleOf.FindStringSubmatch(text); found != nil {
 		example := found[1] + found[2] // quoted or not
 		if strings.HasPrefix(example, "--") {
-			return example // another flag is the answer
+			return example // the example is another flag
 		}
 		return "--" + flag[1] + " " + report.QuoteForShell(example)
 	}
@@ -39,7 +39,7 @@ func findAnswer(text string) string {
 	choices := strings.Split(strings.ReplaceAll(list[1], " or ", ", "), ", ")
 	choices = slices.DeleteFunc(choices, func(word string) bool { return word == "or" })
 	if len(choices) < 2 && !strings.Contains(text, "nearest: ") {
-		return "" // a sentence that goes on
+		return "" // the sentence continues
 	}
 	answer := choices[0]
 	if value := givenValue.FindStringSubmatch(text); value != nil {

@@ -4,12 +4,12 @@ import (
 	"regexp"
 )
 
-// aBound tells a value of --check that stands apart from what else may stand there:
-// a flag whose value may be missing takes none of the next argument by itself.
+// aBound matches an argument that is a bound, and so the value of --check before it. pflag does
+// not use the next argument as the value of a flag whose value is optional.
 var aBound = regexp.MustCompile(`^\s*(stall|idle|step|faster)\s*[<>=]|<`)
 
-// joinChecks turns --check 'stall<10%' into --check='stall<10%', up to the --
-// behind which arguments are somebody else's.
+// joinChecks turns --check 'stall<10%' into --check='stall<10%'. It stops at --, which begins the
+// arguments of another command.
 func joinChecks(args []string) []string {
 	var joined []string
 	for i := 0; i < len(args); i++ {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Only a value of --check is joined to it, and only what is ours to read.
+// Only a value of --check is joined to it, and nothing behind --.
 func TestJoinChecks(t *testing.T) {
 	for in, want := range map[string]string{
 		"diagnose --check stall<10% RUN":                "diagnose --check=stall<10% RUN",

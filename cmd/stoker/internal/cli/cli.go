@@ -19,10 +19,10 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Version is what every page and recording names.
+// Version is the version of stoker in reports and recordings.
 var Version = cmp.Or(moduleVersion(), "devel")
 
-// moduleVersion is what `go install` and a plain `go build` know of the version.
+// moduleVersion returns the version that `go install` and a plain `go build` write into the binary.
 func moduleVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || !strings.HasPrefix(info.Main.Version, "v") {
@@ -31,7 +31,7 @@ func moduleVersion() string {
 	return info.Main.Version[1:]
 }
 
-// Run runs a command line of the root that build makes, and returns its exit code.
+// Run runs a command line and returns its exit code. build makes the root command.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
 	build func(*App) *cobra.Command,
 ) int {
@@ -46,7 +46,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return app.Exit(err)
 }
 
-// NewRoot is the command above all verbs, with what each of them takes.
+// NewRoot returns the command above all verbs, with the flags of every verb.
 func (a *App) NewRoot() *cobra.Command {
 	root := &cobra.Command{Use: "stoker", SilenceErrors: true, SilenceUsage: true, Version: Version}
 	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
@@ -56,7 +56,7 @@ func (a *App) NewRoot() *cobra.Command {
 	return root
 }
 
-// Exit turns the end of a verb into an exit code and prints what went wrong.
+// Exit returns the exit code for the error of a verb, and prints the error.
 func (a *App) Exit(err error) int {
 	var code ExitCode
 	var usage usageError
@@ -82,8 +82,8 @@ func (a *App) Exit(err error) int {
 	return ExitError
 }
 
-// suggestFlag is an error about a flag, with the flag that was meant, else with where the
-// verb's flags are.
+// suggestFlag adds a hint to an error about a flag: the flag that was probably meant, or the help
+// of the verb.
 func suggestFlag(cmd *cobra.Command, err error) error {
 	line := cmd.CommandPath() + " --help"
 	var unknown *pflag.NotExistError
@@ -97,7 +97,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	return AsUsage(hint.Attach(err, line))
 }
 
-// AtMost refuses more than n arguments.
+// AtMost rejects more than n arguments.
 func AtMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {

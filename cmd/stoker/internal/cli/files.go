@@ -30,14 +30,13 @@ const (
 	ToOthers os.FileMode = 0o666
 )
 
-// WriteFiles writes all of the files or none: each under a temporary name beside
-// its own, and when all are whole they are moved into their places. Where
-// something fails, or ctx ends, nothing is left.
+// WriteFiles writes all of the files or none: each under a temporary name in the same folder, and
+// once all are complete it renames them. If something fails, or ctx ends, no file is left.
 func WriteFiles(ctx context.Context, files ...Output) error {
 	temporary := make([]string, 0, len(files))
 	defer func() {
 		for _, name := range temporary {
-			_ = os.Remove(name) // what was moved is not there any more
+			_ = os.Remove(name) // renamed files are no longer there
 		}
 	}()
 	for _, f := range files {
@@ -55,9 +54,8 @@ func WriteFiles(ctx context.Context, files ...Output) error {
 	return nil
 }
 
-// WriteBeside writes a file while it is produced, packed where its name ends in
-// .gz, under a temporary name beside its own, which it returns. Where something
-// fails, or ctx ends, nothing is left.
+// WriteBeside writes a file under a temporary name in the same folder, and returns that name. A
+// file whose name ends in .gz is compressed. If something fails, or ctx ends, no file is left.
 func WriteBeside(ctx context.Context, f Output) (string, error) {
 	beside := filepath.Join(filepath.Dir(f.Name), "."+filepath.Base(f.Name)+"."+rand.Text())
 	temporary, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.Mode)
@@ -82,7 +80,7 @@ func WriteBeside(ctx context.Context, f Output) (string, error) {
 	return beside, nil
 }
 
-// contextWriter is a writer that ends with its context.
+// contextWriter is a writer that fails once its context has ended.
 type contextWriter struct {
 	ctx context.Context
 	io.Writer
@@ -95,7 +93,7 @@ func (w contextWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// KeepText writes a text to a file that is its user's alone, or says why it cannot.
+// KeepText writes a text to a file that only the user may read, or prints why it cannot.
 func (a *App) KeepText(name string, produce func() ([]byte, error)) {
 	text, err := produce()
 	if err == nil {
@@ -107,13 +105,13 @@ func (a *App) KeepText(name string, produce func() ([]byte, error)) {
 	}
 }
 
-// WorkingFolder returns the folder from which paths of lines are given; "" if it was removed.
+// WorkingFolder returns the current folder, to which paths of source lines are relative; "" if it was removed.
 func WorkingFolder() string {
 	folder, _ := os.Getwd()
 	return folder
 }
 
-// ReadSmall reads at most 2 MiB, so that a wrong name does not fill memory.
+// ReadSmall reads a file of at most 2 MiB, so that a wrong name does not fill memory.
 func ReadSmall(name string) ([]byte, error) {
 	file, err := readable.Open(name)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/stoker-dev/stoker/report/text"
 )
 
-// Section is a heading of the help with the names that stand under it, in their order.
+// Section is a heading of the help, with the names below it in their order.
 type Section struct{ Title, Names string }
 
-// help prints what --help asks for.
+// help prints the help of a verb, or of stoker.
 func (a *App) help(cmd *cobra.Command, _ []string) {
 	if cmd.Parent() == nil {
 		writeRootHelp(a.Stdout, cmd)
@@ -25,7 +25,7 @@ func (a *App) help(cmd *cobra.Command, _ []string) {
 	WriteVerbHelp(a.Stdout, cmd)
 }
 
-// writeRootHelp prints all verbs by what they are for.
+// writeRootHelp prints all verbs, grouped by purpose.
 func writeRootHelp(w io.Writer, root *cobra.Command) {
 	fmt.Fprintf(w, "%s\n\n%s\n", root.Long, root.Example)
 	verbs := map[string]*cobra.Command{}
@@ -44,10 +44,10 @@ func writeRootHelp(w io.Writer, root *cobra.Command) {
 		"version.\n%s\n", GeneralFlags)
 }
 
-// GeneralFlags is what every verb takes.
+// GeneralFlags describes the flags of every verb.
 const GeneralFlags = "Every verb takes --color auto, always or never (NO_COLOR is respected)."
 
-// WriteVerbHelp prints what one verb does, with examples, its flags by group, and its exit codes.
+// WriteVerbHelp prints the help of a verb: its purpose, examples, its flags by group, its exit codes.
 func WriteVerbHelp(w io.Writer, cmd *cobra.Command) {
 	long := cmd.Long
 	if long == "" {
@@ -77,8 +77,8 @@ const (
 	exitCodesKey = "exit codes"
 )
 
-// SetGroups sets the groups of a verb's flags in its help, or those of the root's verbs. A verb
-// without has one group.
+// SetGroups sets the groups of a verb's flags in its help, or the groups of the verbs in the help
+// of the root. Without it there is one group.
 func SetGroups(cmd *cobra.Command, groups ...Section) {
 	lines := make([]string, len(groups))
 	for i, g := range groups {
@@ -87,7 +87,7 @@ func SetGroups(cmd *cobra.Command, groups ...Section) {
 	annotate(cmd, groupsKey, strings.Join(lines, "\n"))
 }
 
-// SetExitCodes says what a verb can end with, beside 0, 1 and 2.
+// SetExitCodes describes the exit codes of a verb other than 0, 1 and 2.
 func SetExitCodes(cmd *cobra.Command, words string) { annotate(cmd, exitCodesKey, words) }
 
 func annotate(cmd *cobra.Command, key, text string) {
@@ -112,7 +112,7 @@ func ReadGroups(cmd *cobra.Command) []Section {
 	return []Section{{"Flags", strings.Join(names, " ")}}
 }
 
-// flagsOf are the flags of a group, without --help, which every verb has.
+// flagsOf returns the flags of a group, without --help, which every verb has.
 func flagsOf(cmd *cobra.Command, group Section) *pflag.FlagSet {
 	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	flags.SortFlags = false
@@ -129,7 +129,7 @@ func flagsOf(cmd *cobra.Command, group Section) *pflag.FlagSet {
 	return flags
 }
 
-// exitLine is a verb's own exit codes.
+// exitLine returns the line of a verb's help about its exit codes.
 func exitLine(cmd *cobra.Command) string {
 	line := "Exit codes: 0 fine, 1 error, 2 usage"
 	if more := cmd.Annotations[exitCodesKey]; more != "" {

@@ -12,10 +12,9 @@ import (
 	"github.com/stoker-dev/stoker/internal/safe"
 )
 
-// Progress is a line that says how far work is: on a terminal one that
-// changes, elsewhere a single one.
+// Progress prints how far work is: on a terminal a line that changes, elsewhere a single line.
 type Progress struct {
-	mu       sync.Mutex // guards what follows: say is called from the goroutine that works
+	mu       sync.Mutex // guards the fields below: the goroutine that works calls Say
 	w        io.Writer
 	Terminal bool
 	next     time.Time
@@ -24,18 +23,18 @@ type Progress struct {
 }
 
 const (
-	// Patience is how long work takes at least of which a line tells.
+	// Patience is how long work must take before a line is printed.
 	Patience = time.Second
-	every    = 200 * time.Millisecond // a changing line is read no faster
+	every    = 200 * time.Millisecond // the time between two changes of the line
 )
 
-// NewProgress makes a line of progress on stderr.
+// NewProgress returns a Progress on stderr.
 func (a *App) NewProgress() *Progress {
 	file, isFile := a.Stderr.(*os.File)
 	return &Progress{w: a.Stderr, Terminal: isFile && term.IsTerminal(int(file.Fd())), next: time.Now().Add(Patience)}
 }
 
-// Say shows a line where nothing was shown for a while.
+// Say shows a line, but not too soon after the one before.
 func (p *Progress) Say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,8 +51,8 @@ func (p *Progress) Say(format string, args ...any) {
 	fmt.Fprintf(p.w, "stoker: %s\n", line)
 }
 
-// During shows on a terminal what is being done and for how many seconds, where nothing else
-// tells how far it is. The function that it returns says what is done next, "" that all is.
+// During names the current work and its seconds so far on a terminal, for work of unknown length.
+// Call next with the name of the next work, or with "" at the end.
 func (p *Progress) During(what string) (next func(what string)) {
 	if !p.Terminal {
 		return func(string) {}
@@ -75,7 +74,7 @@ func (p *Progress) During(what string) (next func(what string)) {
 	return func(what string) {
 		select {
 		case steps <- what:
-		case <-ended: // said before
+		case <-ended: // it has ended already
 		}
 		if what == "" {
 			<-ended
@@ -83,7 +82,7 @@ func (p *Progress) During(what string) (next func(what string)) {
 	}
 }
 
-// End takes a changing line away.
+// End removes a changing line.
 func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

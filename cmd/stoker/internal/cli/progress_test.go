@@ -33,8 +33,8 @@ func TestProgressIsOnePlainLineWithoutATerminal(t *testing.T) {
 	}
 }
 
-// Work of which nobody knows how far it is says on a terminal what is done and since when, and
-// takes its line away. Short work says nothing.
+// For work of unknown length, a line on a terminal says what is being done and for how long, and
+// is removed at the end. Short work prints nothing.
 func TestDuringSaysWhatIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
@@ -53,7 +53,7 @@ func TestDuringSaysWhatIsDone(t *testing.T) {
 		p = (&App{Stderr: &b}).NewProgress()
 		p.Terminal = true
 		next = p.During("reading")
-		time.Sleep(2500 * time.Millisecond) // of the bubble
+		time.Sleep(2500 * time.Millisecond) // in the bubble's time
 		next("judging")
 		time.Sleep(time.Second)
 		next("")

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// HeededSignals are SIGTERM and those of some signals that whoever started us does not ignore,
-// as nohup ignores SIGHUP: Go heeds an ignored signal again as soon as it is asked for.
+// HeededSignals returns SIGTERM, and those of the given signals that this process was not started
+// with as ignored, as nohup ignores SIGHUP: signal.Notify would undo that.
 func HeededSignals(signals ...os.Signal) []os.Signal {
 	return append(slices.DeleteFunc(signals, signal.Ignored), syscall.SIGTERM)
 }
 
-// Interrupted turns an error that Ctrl-C caused into its exit code.
+// Interrupted returns the exit code of Ctrl-C if ctx was cancelled, else the error.
 func Interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ExitCode(ExitSignalBase + int(syscall.SIGINT))

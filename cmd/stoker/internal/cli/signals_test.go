@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Under nohup a hang-up ends nothing.
+// Under nohup, a hang-up must not end the program.
 func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	signal.Reset(os.Interrupt)

@@ -20,7 +20,7 @@ import (
 // sentence, then "stoker: hint:" lines that can be pasted. Everything that is
 // not a result goes to stderr. Text from outside passes internal/safe.
 
-// Exit codes. SetExitCodes has the words that the help of each verb says about them.
+// Exit codes. SetExitCodes sets what the help of a verb says about its own.
 const (
 	ExitFine    = 0
 	ExitError   = 1
@@ -28,13 +28,13 @@ const (
 	ExitStarved = 3
 	ExitMissed  = 4
 
-	ExitOurs       = 125 // observe failed, and there is no code of CMD's
+	ExitOurs       = 125 // observe failed before CMD had an exit code
 	ExitCannotRun  = 126
 	ExitNotFound   = 127
 	ExitSignalBase = 128
 )
 
-// ExitCode ends a verb with a code and no further words.
+// ExitCode is an error that ends a verb with a code and prints nothing.
 type ExitCode int
 
 func (c ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
@@ -44,10 +44,10 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// AsUsage makes an error one of flags or arguments.
+// AsUsage marks an error as a mistake in flags or arguments.
 func AsUsage(err error) error { return usageError{err} }
 
-// PrintError prints an error, and the hint that it may have.
+// PrintError prints an error, and its hint if it has one.
 func (a *App) PrintError(err error) {
 	fmt.Fprintf(a.Stderr, "stoker: error: %s\n", safe.Text(redact.Addresses(err.Error()), 2000))
 	if line := hint.FindLine(err); line != "" {
@@ -58,18 +58,18 @@ func (a *App) PrintError(err error) {
 // Hint prints a line that can be pasted.
 func (a *App) Hint(text string) { fmt.Fprintf(a.Stderr, "stoker: hint: %s\n", safe.Text(text, 500)) }
 
-// Say prints a line on stderr, beside the result.
+// Say prints a line on stderr, apart from the result on stdout.
 func (a *App) Say(format string, args ...any) {
 	said := safe.Text(redact.Addresses(fmt.Sprintf(format, args...)), 1000)
 	if width := columns(a.Stderr); width > 0 {
-		const under = "\n        " // below what follows "stoker: "
+		const under = "\n        " // indents to the text after "stoker: "
 		said = strings.Join(text.BreakLines(said, width+1-len(under)), under)
 	}
 	fmt.Fprintf(a.Stderr, "stoker: %s\n", said)
 }
 
-// columns is how wide text for a writer may be: as wide as its terminal, else what
-// COLUMNS says; 0 where neither tells.
+// columns returns the width of text for a writer: that of its terminal, else the value of
+// COLUMNS; 0 if both are unknown.
 func columns(w io.Writer) int {
 	width, _ := strconv.Atoi(os.Getenv("COLUMNS"))
 	if file, isFile := w.(*os.File); isFile {
@@ -83,8 +83,8 @@ func columns(w io.Writer) int {
 	return min(width, 120)
 }
 
-// TextStyle is how text for a writer may look: colours on a terminal only, unless
-// asked for; NO_COLOR and TERM=dumb turn them off, the flag beats both.
+// TextStyle returns the style of text for a writer. By default only terminals get colours.
+// NO_COLOR and TERM=dumb turn them off. The flag overrides all of these.
 func (a *App) TextStyle(w io.Writer) text.Style {
 	s := text.Style{Width: 100}
 	file, isFile := w.(*os.File)
@@ -104,7 +104,7 @@ func (a *App) TextStyle(w io.Writer) text.Style {
 	return s
 }
 
-// PageStyle is style for a page about files, of which all is shown or what fits into 40 lines.
+// PageStyle returns the style of a report about files: all of it, or what fits into 40 lines.
 func (a *App) PageStyle(w io.Writer, all bool, files ...string) text.Style {
 	s := a.TextStyle(w)
 	s.All = all
@@ -117,7 +117,7 @@ func (a *App) PageStyle(w io.Writer, all bool, files ...string) text.Style {
 	return s
 }
 
-// MostListed bounds the files that are listed for a person; --json has all.
+// MostListed is how many files are listed in text. --json lists all.
 const MostListed = 20
 
 // PrintLine prints a line of a result.

@@ -1,5 +1,4 @@
-// Package clitest has what the tests of several verbs share: a command line of some verbs, and
-// files for them.
+// Package clitest is shared by the tests of several verbs. It runs command lines, and has test files.
 package clitest
 
 import (
@@ -28,7 +27,7 @@ import (
 // Verb makes the command of a verb.
 type Verb = func(*cli.App) *cobra.Command
 
-// Run runs a command line that has some verbs, and returns its exit code.
+// Run runs a command line of a program with these verbs, and returns its exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, verbs ...Verb) int {
 	return cli.Run(ctx, args, stdin, stdout, stderr, func(a *cli.App) *cobra.Command {
 		root := a.NewRoot()
@@ -39,17 +38,17 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	})
 }
 
-// Call runs a command line that has some verbs, as a user would.
+// Call runs a command line of a program with these verbs, and returns its exit code and output.
 func Call(args []string, verbs ...Verb) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
 	code = Run(context.Background(), args, strings.NewReader(""), &stdout, &stderr, verbs...)
 	return code, stdout.String(), stderr.String()
 }
 
-// AsCommand makes the test's own program the command, for what calls it by name.
+// AsCommand is an environment variable that makes the test binary behave as stoker.
 const AsCommand = "STOKER_TEST_AS_COMMAND"
 
-// Main is for the TestMain of a package whose tests start programs, also its own as stoker.
+// Main is the TestMain of a package whose tests start programs, or their own binary as stoker.
 func Main(m *testing.M, verbs ...Verb) {
 	if os.Getenv(AsCommand) != "" {
 		_ = os.Unsetenv(AsCommand)
@@ -59,7 +58,7 @@ func Main(m *testing.M, verbs ...Verb) {
 	os.Exit(leash.Main(m))
 }
 
-// cases is the folder of known situations, seen from the package that is tested.
+// cases is the folder of test cases, relative to the tested package.
 var cases = findCases()
 
 func findCases() string {
@@ -73,10 +72,10 @@ func findCases() string {
 	return filepath.Join(up, "testdata", "cases")
 }
 
-// CaseFile is a file of a known situation.
+// CaseFile returns the path of a file of a case.
 func CaseFile(name string) string { return filepath.Join(cases, name) }
 
-// CaseFiles are the recordings, or the traces, of all known situations.
+// CaseFiles returns the files of all cases that match a pattern, such as all recordings.
 func CaseFiles(t *testing.T, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(cases, "*", pattern))
@@ -86,7 +85,7 @@ func CaseFiles(t *testing.T, pattern string) []string {
 	return files
 }
 
-// WritePictures is a folder of two classes with five red images each, 4 x 4.
+// WritePictures writes a folder of two classes with five red images each, 4 x 4.
 func WritePictures(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -115,10 +114,10 @@ func WritePictures(t *testing.T) string {
 // LiveRun is a recording of a loader in the training loop.
 var LiveRun = CaseFile("main-thread-live/run.jsonl")
 
-// HideOwnRows keeps the user's own rows out of a test.
+// HideOwnRows hides the user's own rows of hardware from a test.
 func HideOwnRows(t *testing.T) { t.Setenv("XDG_CONFIG_HOME", t.TempDir()) }
 
-// Buffer is a buffer of two goroutines.
+// Buffer is a buffer that two goroutines may use.
 type Buffer struct {
 	mutex sync.Mutex
 	b     bytes.Buffer
@@ -136,7 +135,7 @@ func (s *Buffer) String() string {
 	return s.b.String()
 }
 
-// MakeFolder is a folder with recordings of cases, by name.
+// MakeFolder makes a folder with recordings of cases. names has the case of each file.
 func MakeFolder(t testing.TB, names map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -152,20 +151,20 @@ func MakeFolder(t testing.TB, names map[string]string) string {
 	return dir
 }
 
-// StarvedRun and FedRun are one job, before and after it was fed.
+// StarvedRun and FedRun are recordings of one job, without and with stoker feed.
 const (
 	StarvedRun = "feed-before/run.jsonl.gz"
 	FedRun     = "feed-after/run.jsonl.gz"
 )
 
-// HeedAgain undoes that signals are ignored: another test ran the daemon in this process,
-// which ignores some. Of an ignored signal Go's Reset alone changes nothing.
+// HeedAgain stops ignoring signals that another test, which ran the daemon in this process, has
+// ignored. Go's signal.Reset alone does not change an ignored signal.
 func HeedAgain(signals ...os.Signal) {
 	signal.Notify(make(chan os.Signal, 1), signals...)
 	signal.Reset(signals...)
 }
 
-// WriteTrace writes a trace as PyTorch does: steps of 10 ms, 6 of them in the
+// WriteTrace writes a trace in PyTorch's format. Its steps take 10 ms, 6 ms of these in the
 // loader.
 func WriteTrace(t *testing.T, name string, rank, world int) string {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Package cost has the flags of what a GPU hour and its electricity cost.
+// Package cost has the flags for the prices of a GPU hour and of electricity.
 package cost
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/stoker-dev/stoker/predict/question"
 )
 
-// Flags say what a GPU hour and its electricity cost.
+// Flags are the prices of a GPU hour and of electricity.
 type Flags struct{ question.Prices }
 
-// texts are the fields by flag.
+// texts returns the fields by the name of their flag.
 func (f *Flags) texts() map[string]*string {
 	return map[string]*string{"price": &f.Price, "kwh": &f.KWh, "grid": &f.Grid, "pue": &f.PUE}
 }
@@ -26,7 +26,7 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	}
 }
 
-// ReadOwn are the prices that were given, the others not set.
+// ReadOwn returns the prices that were given. The others are not set.
 func (f *Flags) ReadOwn() (predict.Prices, error) {
 	all, err := f.Read(hardware.GPU{}, hardware.Known)
 	if err != nil {
@@ -45,13 +45,13 @@ func (f *Flags) ReadOwn() (predict.Prices, error) {
 	return own, nil
 }
 
-// FlagNames are those of what idling costs, the same in every verb.
+// FlagNames are the names of the flags for prices, the same in every verb.
 const FlagNames = "price kwh grid pue"
 
-// Row is a flag of what a GPU hour and its electricity cost.
+// Row is a flag for a price, with its help.
 type Row struct{ Flag, Help string }
 
-// Rows is what a GPU hour and its electricity cost.
+// Rows are the flags for prices.
 var Rows = []Row{
 	{Flag: "price", Help: "`PRICE` of a GPU: $2.50/h (default: its list price)"},
 	{Flag: "kwh", Help: "`DOLLARS` per kWh, if electricity is paid separately: 0.12"},

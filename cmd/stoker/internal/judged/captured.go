@@ -14,20 +14,20 @@ import (
 	"github.com/stoker-dev/stoker/trace"
 )
 
-// Captured is what was concluded from a run and the traces that were taken of it.
+// Captured is the verdict on a run, together with its captured traces.
 type Captured struct {
-	Verdict diagnose.Verdict  // of both, where there is a trace that can be read
-	Traced  *diagnose.Verdict // of the traces alone; nil where none can be read
-	Files   []string          // beside the recording
+	Verdict diagnose.Verdict  // of both, if a trace can be read
+	Traced  *diagnose.Verdict // of the traces alone; nil if none can be read
+	Files   []string          // in the folder of the recording
 	Table   *operators.Table  // nil without a trace
-	Trouble []string          // sentences
+	Trouble []string          // what could not be read, a sentence each
 }
 
-// mostTrace is the most bytes that are read of a trace that a recording names.
+// mostTrace is the largest size of a trace that is read.
 const mostTrace = 4 << 30 // bytes
 
-// JoinTraces reads the traces beside a recording and joins their verdict with the
-// run's.
+// JoinTraces reads the captured traces of a recording, and combines their verdict with that of the
+// run.
 func JoinTraces(ctx context.Context, path string, run *recording.Run, live diagnose.Verdict) Captured {
 	c := ReadTraces(ctx, path, run, live.Costs.Window.PID)
 	if c.Verdict = live; c.Traced != nil {
@@ -37,8 +37,8 @@ func JoinTraces(ctx context.Context, path string, run *recording.Run, live diagn
 	return c
 }
 
-// ReadTraces reads and judges the traces beside a recording; where they are not of
-// one run, that of the process alone.
+// ReadTraces reads and judges the captured traces of a recording. If they belong to different
+// runs, it reads only the trace of one process.
 func ReadTraces(ctx context.Context, path string, run *recording.Run, pid int) (c Captured) {
 	own := ""
 	for _, one := range run.Facts.Captures {
@@ -56,7 +56,7 @@ func ReadTraces(ctx context.Context, path string, run *recording.Run, pid int) (
 		return c
 	}
 	traced, err := trace.Read(ctx, c.Files, trace.Options{})
-	if err != nil && len(c.Files) > 1 { // not of one run, as two programs under one command are not
+	if err != nil && len(c.Files) > 1 { // they are of different runs, as if the command starts two programs
 		c.Trouble = append(c.Trouble, err.Error()+", and the trace of the judged process alone is read")
 		traced, err = trace.Read(ctx, []string{own}, trace.Options{})
 	}
@@ -69,8 +69,8 @@ func ReadTraces(ctx context.Context, path string, run *recording.Run, pid int) (
 	return c
 }
 
-// besides is a file that a recording names, in the recording's own folder: the
-// recording may come from anybody.
+// besides returns the path of a file that a recording names. The file must be in the recording's
+// folder, because the recording may come from a stranger.
 func besides(path, name string) (string, error) {
 	if name == "" || name != filepath.Base(name) || name == ".." || name == "." {
 		return "", fmt.Errorf("the recording names a trace %q that is not beside it: it is not read", name)

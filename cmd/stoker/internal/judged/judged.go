@@ -21,10 +21,10 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// Folder is where recordings go and are looked for.
+// Folder is where recordings are written and searched.
 const Folder = "stoker-runs"
 
-// FindNewest is the newest recording in the current folder's stoker-runs.
+// FindNewest returns the newest recording in the current folder's stoker-runs.
 func FindNewest() (string, error) {
 	files := ListNewest(Folder)
 	if len(files) == 0 {
@@ -42,7 +42,7 @@ func FindNewest() (string, error) {
 	return best, nil
 }
 
-// Recording is a recording with all that is concluded from it.
+// Recording is a recording with its verdict and plan.
 type Recording struct {
 	Path    string
 	Run     *recording.Run
@@ -50,8 +50,8 @@ type Recording struct {
 	Plan    advise.Plan
 }
 
-// Open opens a recording, the newest one where none is named, "-" being stdin, and judges
-// it.
+// Open reads and judges a recording: the named one, the newest if there are no arguments, or stdin
+// if the name is "-".
 func Open(a *cli.App, args []string) (Recording, error) {
 	var path string
 	var err error
@@ -82,7 +82,7 @@ func Read(a *cli.App, path string) (*recording.Run, error) {
 	return run, nil
 }
 
-// Judge judges a recording that was read.
+// Judge judges a run. path is the name of its recording.
 func Judge(path string, run *recording.Run) Recording {
 	j := Recording{Path: path, Run: run}
 	j.Verdict = JoinTraces(context.Background(), path, run, judge.Judge(run)).Verdict
@@ -90,8 +90,8 @@ func Judge(path string, run *recording.Run) Recording {
 	return j
 }
 
-// CompareAll is how runs compare with those before them, and with what had been promised
-// for just what was changed.
+// CompareAll compares runs with runs before them, and with the forecast for the changes between
+// the two.
 func CompareAll(before, after []Recording) verify.Outcome {
 	runs := func(side []Recording) (all []*recording.Run) {
 		for _, j := range side {
@@ -108,7 +108,7 @@ func CompareAll(before, after []Recording) verify.Outcome {
 	return o
 }
 
-// FindFiles returns the files that arguments name; a folder stands for the recordings in it. Notes are
+// FindFiles returns the files that arguments name; a folder means all recordings in it. Notes are
 // sentences about entries of a folder that are not regular files.
 func FindFiles(args []string) (files []string, folder bool, notes []string, err error) {
 	for _, arg := range args {
@@ -129,7 +129,7 @@ func FindFiles(args []string) (files []string, folder bool, notes []string, err 
 	return files, folder, notes, nil
 }
 
-// ListForecasts is what a plan promises, for other tools.
+// ListForecasts returns the forecasts of a plan for other tools.
 func ListForecasts(plan advise.Plan) []export.Forecast {
 	var all []export.Forecast
 	for _, f := range plan.Fixes {
@@ -138,10 +138,10 @@ func ListForecasts(plan advise.Plan) []export.Forecast {
 	return all
 }
 
-// MostNotes is how many sentences about what could not be read are shown.
+// MostNotes is how many sentences about unreadable files are printed.
 const MostNotes = 20
 
-// ForecastPromise is what would have been forecast for just these changes; nothing where
+// ForecastPromise returns the forecast for these changes by the run before; an unknown one if
 // nothing was changed.
 func ForecastPromise(before *recording.Run, changes []stoker.Change) predict.Forecast {
 	if len(changes) == 0 {

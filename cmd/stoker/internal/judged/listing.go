@@ -35,13 +35,13 @@ func List(folder string) (Listing, error) {
 	return l, err
 }
 
-// ListTuned lists those that tune made in the folder as well.
+// ListTuned lists the recordings of a folder, and those that tune wrote below it.
 func ListTuned(folder string) (Listing, error) {
 	l, err := List(folder)
 	inner, _ := filepath.Glob(filepath.Join(escapedGlob(folder), TunePrefix+"*"))
 	for _, path := range inner {
 		if info, err := os.Lstat(path); err == nil && info.IsDir() {
-			_ = l.addFolder(folder, filepath.Base(path)) // it may have gone
+			_ = l.addFolder(folder, filepath.Base(path)) // it may have been removed
 		}
 	}
 	slices.Sort(l.Names)
@@ -66,7 +66,7 @@ func (l *Listing) addFolder(folder, inner string) error {
 		path := filepath.Join(folder, name)
 		info, err := os.Stat(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // it has gone
+		case errors.Is(err, fs.ErrNotExist): // it was removed
 		case err != nil:
 			l.Others[name] = fmt.Sprintf("read recording: %v", err)
 		case !info.Mode().IsRegular():
@@ -86,7 +86,7 @@ func (l Listing) Notes() (notes []string) {
 	return notes
 }
 
-// In are the names with the folder in front.
+// In returns the names with the folder in front.
 func (l Listing) In(folder string) []string {
 	files := make([]string, len(l.Names))
 	for i, name := range l.Names {
@@ -95,7 +95,7 @@ func (l Listing) In(folder string) []string {
 	return files
 }
 
-// ListNewest are those of a folder, and what tune made in it, newest first.
+// ListNewest returns the recordings of a folder, and those of tune below it, the newest first.
 func ListNewest(folder string) []string {
 	l, _ := ListTuned(folder)
 	files := l.In(folder)
@@ -103,8 +103,8 @@ func ListNewest(folder string) []string {
 	return files
 }
 
-// begun is the part of a recording's path that begins with the date: its name, or that
-// of the folder of tune in which it lies.
+// begun returns the part of a recording's path that begins with the date: its name, or the name of
+// tune's folder around it.
 func begun(path string) string {
 	if folder, tuned := strings.CutPrefix(filepath.Base(filepath.Dir(path)), TunePrefix); tuned {
 		return folder + "/" + filepath.Base(path)

@@ -1,5 +1,5 @@
-// Package pipeline has what verbs tell a pipeline: --check and its exit code, and the forms of GitHub, GitLab
-// and SARIF.
+// Package pipeline has what verbs report to continuous integration: --check with its exit code, and the formats
+// of GitHub, GitLab and SARIF.
 package pipeline
 
 import (
@@ -17,32 +17,32 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// Check is --check of every verb that has it: what must hold for the exit code
-// to stay 0. It takes words and bounds, separated by commas or in several flags:
+// Check is the flag --check: the conditions for exit code 0. It takes words and bounds,
+// separated by commas or in several flags:
 //
-//	fed                    the device is kept at work (what --check means by itself)
-//	promise                the prediction was kept (of verify, and there by itself)
+//	fed                    the device is kept busy (the default of --check without a value)
+//	promise                the prediction was kept (only verify, and the default there)
 //	stall<10%  idle<=0.2  step<120ms
-//	step<=+5%  faster>=1.2x  (of verify: against the runs before)
+//	step<=+5%  faster>=1.2x  (only verify: compared with the runs before)
 //
-// What is not known passes no bound: a pipeline that gates on a figure must not
-// turn green when the figure is gone.
+// An unknown figure fails every bound: a pipeline that depends on a figure must not pass when the
+// figure is missing.
 type Check struct {
-	compares     bool // the verb has a run before, and with it a promise
+	compares     bool // the verb compares with a run before, and so has a promise
 	fed, promise bool
 	bounds       []bound
 }
 
-// bound is what a quantity of a verdict must stay below, or above.
+// bound is an upper or lower limit of a quantity of a verdict.
 type bound struct {
-	quantity string // "stall", "idle", "step", "step change" or "faster", which must be above
-	equal    bool   // it may be the limit itself
+	quantity string // "stall", "idle", "step", "step change" or "faster"; only "faster" has a lower limit
+	equal    bool   // the limit itself is allowed
 	limit    float64
 }
 
-// Quantities that only two runs have.
+// Quantities of a comparison of two runs.
 const (
-	stepChange = "step change" // of its time, as a share
+	stepChange = "step change" // the relative change of its time
 	faster     = "faster"      // the speed-up
 )
 
@@ -55,7 +55,7 @@ const (
 	Promise = "promise"
 )
 
-// Register adds the flag to a verb; without a value it means the word.
+// Register adds the flag to a verb. word is its value if none is given.
 func (c *Check) Register(cmd *cobra.Command, word, usage string) {
 	c.compares = word == Promise
 	bounds := "stall<10%,idle<20%,step<120ms"
@@ -66,13 +66,13 @@ func (c *Check) Register(cmd *cobra.Command, word, usage string) {
 	cmd.Flags().Lookup("check").NoOptDefVal = word
 }
 
-// String is empty: help shows no default.
+// String returns "", so that the help shows no default.
 func (c *Check) String() string { return "" }
 
-// Type is what help calls a value.
+// Type is the name of the value in the help.
 func (c *Check) Type() string { return "BOUNDS" }
 
-// Set adds words and bounds. The error says where it stopped and what it expected.
+// Set adds words and bounds. An error names the position and what was expected.
 func (c *Check) Set(text string) error {
 	at := 1 // character
 	for term := range strings.SplitSeq(text, ",") {
@@ -84,7 +84,7 @@ func (c *Check) Set(text string) error {
 	return nil
 }
 
-// addTerm reads one word or bound, which begins at a character of the whole.
+// addTerm reads one word or bound; at is the position of its first character in the value.
 func (c *Check) addTerm(term string, at int) error {
 	name, value, operator := term, "", ""
 	if i := strings.IndexFunc(term, func(r rune) bool { return strings.ContainsRune("<>=", r) }); i >= 0 {
@@ -105,7 +105,7 @@ func (c *Check) addTerm(term string, at int) error {
 			return fmt.Errorf("character %d: expected > or >= behind faster, found %q", behind, operator)
 		}
 	case b.quantity != "stall" && b.quantity != "idle" && b.quantity != "step":
-		return fmt.Errorf("character %d: expected %s, found %q", begins, c.known(), b.quantity)
+		return fmt.Errorf("character %d: expected %s, found %q", begins, c.listQuantities(), b.quantity)
 	case operator != "<":
 		return fmt.Errorf("character %d: expected < or <= behind %s, found %q", behind, b.quantity, operator)
 	}
@@ -126,15 +126,15 @@ func (c *Check) addTerm(term string, at int) error {
 	return nil
 }
 
-// known are the quantities that may be bounded, each as it is written.
-func (c *Check) known() string {
+// listQuantities returns the quantities that can be bounded, with an example each.
+func (c *Check) listQuantities() string {
 	if c.compares {
 		return "stall, idle, step or faster, as in stall<10%, step<=+5% or faster>=1.2x"
 	}
 	return "stall, idle or step, as in stall<10%"
 }
 
-// limitOf reads the limit of what is bounded in its unit.
+// limitOf reads a limit in the unit of its quantity.
 func limitOf(what, text string) (float64, error) {
 	switch what {
 	case "step":
@@ -148,8 +148,8 @@ func limitOf(what, text string) (float64, error) {
 	return float64(s), err
 }
 
-// FindFailures says in a sentence each what does not hold of a verdict. What is bounded against
-// the run before is left to between.
+// FindFailures returns a sentence for each condition that a verdict does not meet. Conditions on
+// two runs are checked by CompareRuns.
 func (c *Check) FindFailures(v diagnose.Verdict) []string {
 	var failed []string
 	if c.fed {
@@ -157,14 +157,14 @@ func (c *Check) FindFailures(v diagnose.Verdict) []string {
 	}
 	for _, b := range c.bounds {
 		if !b.ofTwo() {
-			failed = append(failed, b.failed(v)...)
+			failed = append(failed, b.sayFailure(v)...)
 		}
 	}
 	return failed
 }
 
-// CompareRuns says in a sentence each which bounds on the speed-up do not hold of a comparison. A
-// ratio of times of other work holds none.
+// CompareRuns returns a sentence for each bound on the speed-up that a comparison does not meet.
+// If the two runs did different work, every such bound fails.
 func (c *Check) CompareRuns(o verify.Outcome) (failed []string) {
 	for _, b := range c.bounds {
 		if b.ofTwo() && o.Work != "" {
@@ -176,11 +176,11 @@ func (c *Check) CompareRuns(o verify.Outcome) (failed []string) {
 	return failed
 }
 
-// ofTwo reports whether a bound is on a quantity that only two runs have.
+// ofTwo reports whether a bound is on a quantity of a comparison.
 func (b bound) ofTwo() bool { return b.quantity == stepChange || b.quantity == faster }
 
-// between says why a bound on the speed-up does not hold. The whole interval has to be
-// within: what longer runs may refute is not known.
+// between says why a bound on the speed-up does not hold. The whole interval must be within the
+// bound, because longer runs could refute a part of it.
 func (b bound) between(speedup *stoker.Interval) []string {
 	least, asked := b.limit, "faster >"+b.orEqual()+" "+quantity.About(b.limit)+"x is asked for"
 	if b.quantity == stepChange {
@@ -200,8 +200,8 @@ func (b bound) between(speedup *stoker.Interval) []string {
 	return []string{found}
 }
 
-// notFed says why a device is not kept at work. What is known of stall and idle
-// counts: a recording of the loader alone has no idle, an attached one no stall.
+// notFed says why a device is not kept busy. It uses those of stall and idle that are known: a
+// recording of the loader alone has no idle time, one of an attached process has no stall.
 func notFed(v diagnose.Verdict) []string {
 	var failed []string
 	if v.Class.Starves() || v.Class == diagnose.TransferBound || v.Class == diagnose.ComputeOnCPU {
@@ -213,7 +213,7 @@ func notFed(v diagnose.Verdict) []string {
 			unknown++
 			continue
 		}
-		failed = append(failed, b.failed(v)...)
+		failed = append(failed, b.sayFailure(v)...)
 	}
 	if unknown == len(fedBounds) && len(failed) == 0 {
 		failed = append(failed, "neither stall nor idle is known, so it cannot be told that the GPU is fed")
@@ -221,8 +221,8 @@ func notFed(v diagnose.Verdict) []string {
 	return failed
 }
 
-// failed says why a bound does not hold.
-func (b bound) failed(v diagnose.Verdict) []string {
+// sayFailure says why a bound does not hold for a verdict.
+func (b bound) sayFailure(v diagnose.Verdict) []string {
 	value, atMost := b.measure(v)
 	if value < b.limit || b.equal && value == b.limit {
 		return nil
@@ -247,8 +247,8 @@ func (b bound) orEqual() string {
 	return ""
 }
 
-// measure is a bound's quantity in a verdict, NaN where it is not known, and whether
-// that is the most that it can be: a stall is never more than idle.
+// measure returns the quantity of a bound in a verdict, or NaN if it is unknown. atMost says that
+// only an upper limit of it is known: a stall is never longer than the idle time.
 func (b bound) measure(v diagnose.Verdict) (value float64, atMost bool) {
 	switch b.quantity {
 	case "step":
@@ -265,10 +265,10 @@ func (b bound) measure(v diagnose.Verdict) (value float64, atMost bool) {
 	return v.Stall, v.StallSource.IsUpperBound()
 }
 
-// Enforce ends a verb with 3 where its --check does not hold, and says why.
+// Enforce returns exit code 3 if --check does not hold, and prints why.
 func Enforce(a *cli.App, c *Check, v diagnose.Verdict) error { return Refuse(a, c.FindFailures(v)) }
 
-// Refuse ends a verb with 3 where something that was asked for does not hold.
+// Refuse returns exit code 3 if there are failed conditions, and prints them.
 func Refuse(a *cli.App, failed []string) error {
 	for _, why := range failed {
 		a.Say("check: %s", why)
@@ -279,7 +279,7 @@ func Refuse(a *cli.App, failed []string) error {
 	return nil
 }
 
-// EnforcePromise ends verify with 4 where its --check asks for a promise that was missed.
+// EnforcePromise returns exit code 4 if --check asks for the promise and it was missed.
 func EnforcePromise(a *cli.App, c *Check, o verify.Outcome) error {
 	p := o.Promise
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// A stall that is only bounded is held against the bound as what it is.
+// A stall of which only an upper limit is known passes a bound above that limit.
 func TestCheckOfWhatIsPartlyKnown(t *testing.T) {
 	known := func(stall, idle float64, source diagnose.Source) diagnose.Verdict {
 		return diagnose.Verdict{Class: diagnose.Unknown, Stall: stall, Idle: idle, StallSource: source}
@@ -46,7 +46,7 @@ func TestCheckOfWhatIsPartlyKnown(t *testing.T) {
 	}
 }
 
-// A promise that was missed fails, one that is not decided passes and says so.
+// A missed promise fails. An undecided one passes, with a line that says so.
 func TestCheckPromise(t *testing.T) {
 	for kept, c := range map[verify.PromiseState]struct {
 		code int

@@ -31,7 +31,7 @@ func (f *Forms) Register(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("json", "github")
 }
 
-// WriteForms writes the forms that were asked for.
+// WriteForms writes the formats that the flags ask for.
 func WriteForms(ctx context.Context, a *cli.App, f Forms, problems []ci.Problem, summary func(io.Writer) error) error {
 	var files []cli.Output
 	if f.sarif != "" {
@@ -55,12 +55,12 @@ func WriteForms(ctx context.Context, a *cli.App, f Forms, problems []ci.Problem,
 	if f.markdown == "" {
 		return nil
 	}
-	file, err := owned.Append(f.markdown, cli.ToOthers) // GitHub's is shared by all that a step starts
+	file, err := owned.Append(f.markdown, cli.ToOthers) // GitHub's file is shared by all commands of a step
 	if err != nil {
 		return hint.Attach(fmt.Errorf("write summary: %w", err), "--markdown summary.md, in a folder of your own")
 	}
 	return errors.Join(summary(file), file.Close())
 }
 
-// FlagNames are those of reports for pipelines, the same in every verb.
+// FlagNames are the names of the flags for pipelines, the same in every verb.
 const FlagNames = "check github gitlab markdown sarif"

@@ -1,4 +1,4 @@
-// Package sampling has what verbs that sample a machine share: its GPUs, and how they stay out of the way.
+// Package sampling is shared by verbs that sample a machine: it opens GPUs and limits their own cost.
 package sampling
 
 import (
@@ -18,15 +18,15 @@ func OpenGPUs() (observe.GPU, error) {
 	})
 }
 
-// mostMemory is what Go's heap and stacks may take before it is collected sooner: a
-// run in memory weighs 12 MB at most (recording.Writer), a file that is written anew
-// ten more for a minute.
+// mostMemory is how large Go's heap and stacks may get before garbage is collected more often. A
+// run in memory takes 12 MB at most (recording.Writer), and rewriting its file 10 MB more for a
+// minute.
 const mostMemory = 34 << 20
 
-// BeFrugal keeps the observer out of the way of what it observes. With one
-// processor Go's scheduler does not look for work on others at each wake-up, and
-// a larger heap is collected less often: 0.98 to 0.91 % of a core with 5 ms steps
-// (bench/overhead.py's script, 2 cores, 2026-11-21).
+// BeFrugal reduces what the observer takes of the observed machine. With one processor, Go's
+// scheduler does not search for work on others at each wake-up. A larger heap is collected less
+// often. Measured: 0.98 to 0.91 % of a core with 5 ms steps (bench/overhead.py's script, 2 cores,
+// 2026-11-21).
 func BeFrugal() {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400)

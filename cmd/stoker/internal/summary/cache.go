@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	mostCache     = 256 << 20 // bytes that are read of it
+	mostCache     = 256 << 20 // bytes of a cache that are read
 	mostCacheLine = 1 << 20
 )
 
-// cacheHeader is the first line: by which stoker.
+// cacheHeader is the first line: the stoker that wrote the cache.
 type cacheHeader struct {
 	Stoker  string `json:"stoker"`
 	Program string `json:"program"`
 }
 
-// Cache is a folder's.
+// Cache is the cache of a folder.
 type Cache struct {
 	folder    string
 	header    cacheHeader
@@ -71,7 +71,7 @@ func Keep(j judged.Recording) error {
 		return nil
 	}
 	s.takeFrom(j)
-	if s.Class == "" { // judging failed, and an error said so
+	if s.Class == "" { // judging failed, and the error was printed
 		return nil
 	}
 	first, err1 := json.Marshal(c.header)
@@ -93,15 +93,15 @@ func Keep(j judged.Recording) error {
 	defer func() { _ = file.Close() }()
 	begins := make([]byte, len(first))
 	if n, _ := file.ReadAt(begins, 0); n == 0 {
-		line = append(first, line...) // it is new
+		line = append(first, line...) // the file is new
 	} else if !bytes.Equal(begins, first) {
 		return nil
 	}
-	_, err = file.Write(line) // at once: others may append as well
+	_, err = file.Write(line) // in one call, because other processes may append, too
 	return err
 }
 
-// buildIdentity tells builds of one version from each other.
+// buildIdentity returns a text that differs between builds of one version.
 func buildIdentity() string {
 	path, err := os.Executable()
 	if err != nil {

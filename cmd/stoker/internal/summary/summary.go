@@ -19,7 +19,7 @@ type Summary struct {
 	Name     string      `json:"name"`
 	Size     int64       `json:"size"`
 	Modified int64       `json:"modified_ns"`
-	Why      string      `json:"why,omitempty"` // it cannot be read
+	Why      string      `json:"why,omitempty"` // why it cannot be read
 	Started  float64     `json:"started"`
 	Seconds  float64     `json:"seconds"`
 	Command  string      `json:"command"`
@@ -58,7 +58,7 @@ func (s *Summary) Conclude(path string) {
 	s.takeFrom(judged.Judge(path, run))
 }
 
-// takeFrom takes what runs needs of what was concluded.
+// takeFrom copies the figures that stoker runs shows.
 func (s *Summary) takeFrom(j judged.Recording) {
 	run, f, v := j.Run, j.Run.Facts, j.Verdict
 	s.Started, s.Seconds, s.Command, s.Job, s.Host, s.Emulated = f.Started, run.End(), strings.Join(f.Command,
@@ -68,7 +68,7 @@ func (s *Summary) takeFrom(j judged.Recording) {
 		if p.Role != recording.RoleTrainer {
 			continue
 		}
-		// a script's short helpers have none of their own
+		// short-lived helpers of a script have no rank
 		if s.World = max(s.World, p.World); !slices.Contains(s.Ranks, p.Rank) {
 			s.Ranks = append(s.Ranks, p.Rank)
 		}
@@ -96,7 +96,7 @@ func (s *Summary) takeFrom(j judged.Recording) {
 	}
 }
 
-// CostIdle is what the idle share of a recording's GPU hours cost, dollars; NaN unknown.
+// CostIdle returns the cost of the idle share of a recording's GPU hours, in dollars; NaN if unknown.
 func (s Summary) CostIdle(hours float64, own predict.Prices) float64 {
 	prices := predict.Prices{
 		GPUHour: stat.Value(s.Prices[0]), KWh: stat.Value(s.Prices[1]),

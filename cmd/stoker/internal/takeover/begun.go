@@ -1,4 +1,4 @@
-// Package takeover lets a command take the place of stoker, and says why one did not begin.
+// Package takeover replaces stoker with a command, and reports why a command did not begin.
 package takeover
 
 import (
@@ -20,7 +20,7 @@ func ReportFailure(a *cli.App, err error) error {
 	return reportNotRun(a, command)
 }
 
-// reportNotRun tells why CMD did not begin, with the code that a shell has for it.
+// reportNotRun prints why CMD did not begin, and returns a shell's exit code for that.
 func reportNotRun(a *cli.App, err *launch.CommandError) error {
 	a.PrintError(err)
 	switch by := err.Interpreter; {

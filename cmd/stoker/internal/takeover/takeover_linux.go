@@ -10,8 +10,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/private"
 )
 
-// Become lets CMD take our place, in an environment that is made of ours, or in ours
-// where that cannot be made.
+// Become replaces this process with CMD. environment makes CMD's environment from ours. If it
+// fails, a line beginning with otherwise says why, and CMD gets our environment.
 func Become(a *cli.App, command []string, otherwise string, environment func(ours []string) ([]string, error)) error {
 	path, err := launch.Find(command[0])
 	if err == nil {
@@ -25,8 +25,8 @@ func Become(a *cli.App, command []string, otherwise string, environment func(our
 	return ReportFailure(a, err)
 }
 
-// AddHook is an environment with a hook's folder first on PYTHONPATH, and
-// some variables set.
+// AddHook returns an environment with a hook's folder first on PYTHONPATH, and with the variables
+// of set.
 func AddHook(environment []string, folder string, set map[string]string) []string {
 	set["PYTHONPATH"] = folder
 	var kept []string
@@ -45,7 +45,7 @@ func AddHook(environment []string, folder string, set map[string]string) []strin
 	return kept
 }
 
-// KeepHook puts a hook's files where this user alone can write.
+// KeepHook writes a hook's files to a folder that only this user can write to.
 func KeepHook(prefix string, files fs.FS) (folder string, err error) {
 	err = private.Try(func(place string) (err error) {
 		folder, err = private.KeepScripts(place, prefix, files)

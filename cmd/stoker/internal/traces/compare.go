@@ -16,14 +16,14 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// Faces is how a comparison of two traces is shown.
+// Faces says how a comparison of two traces is shown.
 type Faces struct {
 	JSON, CSV, All bool
-	Top            int      // kernels and operators that are shown
-	Files          []string // that were named
+	Top            int      // number of kernels and operators shown
+	Files          []string // the named files
 }
 
-// Compare says what changed between traces.
+// Compare prints what changed between traces.
 func Compare(a *cli.App, f Faces, asked []stoker.Change, before,
 	after []*recording.Run,
 ) (verify.Outcome, []judged.Recording, error) {
@@ -60,7 +60,7 @@ func show(a *cli.App, f Faces, o verify.TraceOutcome, now verify.Traced) error {
 	return text.WriteTraces(a.Stdout, o, f.Top, a.PageStyle(a.Stdout, f.All, f.Files...))
 }
 
-// Conclude writes the forms that were asked for of a comparison, and gives its exit code.
+// Conclude writes the formats for pipelines of a comparison, and returns its exit code.
 func Conclude(ctx context.Context, a *cli.App, check *pipeline.Check, forms pipeline.Forms, o verify.Outcome,
 	after []judged.Recording,
 ) error {

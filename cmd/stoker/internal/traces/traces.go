@@ -73,7 +73,7 @@ func Read(ctx context.Context, a *cli.App, files []string, pair bool) ([]*record
 	return []*recording.Run{run}, err
 }
 
-// Judge judges traces that were read.
+// Judge judges traces.
 func Judge(runs []*recording.Run) (all []verify.Traced) {
 	for _, run := range runs {
 		gaps := idle.Analyse(run)
@@ -85,7 +85,7 @@ func Judge(runs []*recording.Run) (all []verify.Traced) {
 // ListPromises returns the fixes of a plan that promise an interval of gains.
 func ListPromises(plan advise.Plan) (out []verify.TracedPromise) {
 	for _, fix := range plan.Fixes {
-		// no file shows that all of it was done
+		// no file can show that all of it was done
 		if s := fix.Forecast.Speedup; s.Known() && fix.Name != advise.Together {
 			out = append(out, verify.TracedPromise{
 				Fix: fix.Name, Changes: fix.Changes, Promised: s,
@@ -96,7 +96,7 @@ func ListPromises(plan advise.Plan) (out []verify.TracedPromise) {
 	return out
 }
 
-// CountBytes is how large files are on the disk, those in named folders included.
+// CountBytes returns the size of files on disk, including those in named folders.
 func CountBytes(paths []string) int64 {
 	total := int64(0)
 	for _, path := range paths {

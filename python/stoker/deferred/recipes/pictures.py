@@ -6,12 +6,13 @@ usual, its checks and its copies of `info` included. It calls the recipe's metho
 core's, and the recipe records the few operations below. Any other access to the core (`Image.im`:
 drawing, saving, pixels, NumPy, a C extension) makes Pillow decode at once.
 
-So types, attributes and errors are Pillow's own. A copy or a pickle is a decoded image, and methods
-that a program replaces are called. Only the thread that fetches records.
+So types, attributes and errors are Pillow's own. A pickle is a decoded image, and methods that a
+program replaces are called. Only the thread that fetches records.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib.util
 import itertools
@@ -573,7 +574,13 @@ def install() -> bool:
     for name in ("copy", "__copy__", "convert", "crop", "reduce", "resize", "thumbnail", "transpose"):
         if is_own(method := getattr(Image.Image, name), Image):
             _core_callers.add(method.__code__)
-    wrappers = {"point": _wrap_point, "transform": _wrap_transform, "filter": _wrap_filter}
+    wrappers = {
+        "point": _wrap_point,
+        "transform": _wrap_transform,
+        "filter": _wrap_filter,
+        "__getstate__": _wrap_getstate,
+        "__setstate__": _wrap_setstate,
+    }
     for name, wrap in wrappers.items():
         if is_own(method := getattr(Image.Image, name), Image):
             patch(Image.Image, name, wrap(method))
@@ -796,6 +803,41 @@ def _wrap_filter(original: Callable[..., Image]) -> Any:
         return (lending if type(filter) is GaussianBlur else original)(self, filter)
 
     return filter
+
+
+class _DeferredBytes:
+    """Stands for a picture's bytes in its state, while copy.deepcopy copies the picture."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+
+    def __deepcopy__(self, memo: object) -> _DeferredBytes:
+        return self
+
+
+def _wrap_getstate(original: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
+    def __getstate__(self: Any) -> Any:
+        frame = _caller(1)
+        while frame.f_code.co_name == "__getstate__" and frame.f_globals.get("__name__", "").startswith("PIL."):
+            frame = frame.f_back  # of a subclass of Pillow's
+        recipe = find_recipe(self) if frame.f_code is copy.deepcopy.__code__ else None
+        if recipe is None:
+            return original(self)
+        return [self.info, self.mode, self.size, None, _DeferredBytes(recipe.copy())]
+
+    return __getstate__
+
+
+def _wrap_setstate(original: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
+    def __setstate__(self: Any, state: Any) -> None:
+        if type(state) is not list or len(state) < 5 or type(state[4]) is not _DeferredBytes:
+            return original(self, state)
+        vars(self).update(vars(new_image(state[4].recipe)))
+        self.info = state[0]
+
+    return __setstate__
 
 
 def _install_operations() -> None:
