@@ -86,7 +86,8 @@ func (a adviser) persistence() (Fix, string) {
 	fix.Notes = []string{fmt.Sprintf("an epoch has %.0f steps, and the device waits %s for its first batch",
 		a.costs.EpochSteps, quantity.AboutSeconds(a.costs.EpochStart))}
 	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {
-		fix.Effort, fix.Title, fix.At, fix.Changes = Code, makeOnce, path.Base(l.Call), nil // the setting alone changes nothing
+		fix.Effort, fix.Title, fix.At = Code, makeOnce, path.Base(l.Call)
+		fix.Changes = nil // the setting alone changes nothing
 		fix.Notes = append(fix.Notes, "the DataLoader is created again and again, and its workers with it")
 	}
 	return fix, ""
@@ -162,7 +163,8 @@ func (a adviser) proposeCores() (Fix, string) {
 		fix.Notes = append(fix.Notes, "--cpus-per-task, docker run --cpus or --cpuset-cpus, and taskset give cores")
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: quantity.Digits(from, 2), To: need}}
-	if workers := int(need); workers > a.costs.Workers && !a.crowded() && a.verdict.Class.LacksCores() && a.alters(workers) == "" {
+	more := a.verdict.Class.LacksCores() && !a.crowded()
+	if workers := int(need); more && workers > a.costs.Workers && a.alters(workers) == "" {
 		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, workers))
 	}
 	fix.Forecast = a.forecast(fix.Changes...)

@@ -44,6 +44,7 @@ func leadWithThreads(fixes []Fix) {
 
 // countThreads says how many threads there are for the cores.
 func (a adviser) countThreads() string {
+	cores := quantity.AboutCores(a.run.Facts.Machine.Cores())
 	return fmt.Sprintf("each of %s has %.1f threads that want a core at a time, and the job may use %s",
-		quantity.Many(a.costs.Workers, "worker"), a.costs.WorkerThreads, quantity.AboutCores(a.run.Facts.Machine.Cores()))
+		quantity.Many(a.costs.Workers, "worker"), a.costs.WorkerThreads, cores)
 }

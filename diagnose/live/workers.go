@@ -63,7 +63,8 @@ func (l filler) findPinnedQueue() (diagnose.Finding, bool) {
 	return diagnose.NewTextFinding(diagnose.FindingDeepQueue, fmt.Sprintf(
 		"%d batches of %s each may lie in page-locked memory at once: %s of the machine's %s, which can be neither swapped "+
 			"nor given to others. A smaller prefetch_factor, fewer workers, smaller samples (uint8), or pin_memory=False",
-		l.Costs.Workers*ahead, quantity.AboutBytes(loader.BatchBytes), quantity.AboutBytes(need), quantity.AboutBytes(memory))), true
+		l.Costs.Workers*ahead, quantity.AboutBytes(loader.BatchBytes), quantity.AboutBytes(need),
+		quantity.AboutBytes(memory))), true
 }
 
 // findPinThread tells of PyTorch's thread that copies batches to page-locked memory, if it
