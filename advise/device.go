@@ -224,8 +224,8 @@ func (a adviser) decoded() (Fix, string) {
 	cost := predict.PixelsCost()
 	fix.Forecast = a.base.Cheaper(cost)
 	fix.Notes = []string{
-		"stoker pack FOLDER -o packed --decoded writes Pillow's pixels into shards that WebDataset reads. --resize N shrinks " +
-			"them first, and --dry-run says what that costs and saves",
+		"stoker pack FOLDER -o packed --decoded writes Pillow's pixels into shards that WebDataset reads. --resize N first " +
+			"shrinks them, and --dry-run says what that costs and saves",
 		fmt.Sprintf("assumes that preparing one needs %s of today's core time (crop, flip and normalise stay)",
 			quantity.Around(cost, quantity.Percent)),
 		"it costs disk, and reading that much: three bytes a pixel, about five times a JPEG (500 x 375: 0.56 MB for " +

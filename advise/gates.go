@@ -120,8 +120,8 @@ func (g *gain) checkSteps() string {
 		return "the steps have no length that could get shorter"
 	}
 	if math.Abs(off) > mostOff {
-		return fmt.Sprintf("the replay without a change is %+.0f %% off the recording: something that it needs is not in "+
-			"the file", 100*off)
+		return fmt.Sprintf("the replay without a change is %s off the recording: something that it needs is not in "+
+			"the file", quantity.Percent(math.Abs(off)))
 	}
 	if step := g.costs.Step; g.verdict.HasSteps && math.Abs(recorded/step-1) > sameStep {
 		return fmt.Sprintf("the replay plays steps of %s, and those that are judged take %s", quantity.AboutSeconds(recorded),

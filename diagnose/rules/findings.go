@@ -95,8 +95,8 @@ func unevenBatch(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool
 	}
 	f := diagnose.NewFinding(diagnose.FindingUnalignedShapes)
 	f.Source = l.Call
-	f.Text = fmt.Sprintf("a batch has %s samples, no multiple of %d. If the batch is the rows of a matrix (linear "+
-		"layers) in 16 bits, Tensor Cores compute %.0f rows in the same time: at most %s as many samples a second",
+	f.Text = fmt.Sprintf("a batch has %s samples, no multiple of %d. In 16 bits, for a linear layer of one row a sample, "+
+		"Tensor Cores compute %.0f rows in the same time: at most %s as many samples a second",
 		quantity.About(size), tileRows, full, quantity.AboutRatio(full/size))
 	f.Advice = fmt.Sprintf("batch_size=%.0f, or a multiple of 64 if memory allows. The learning rate follows", full)
 	return f, true
