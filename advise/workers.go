@@ -183,7 +183,7 @@ func (a adviser) bestWorkers(now int) (best int, cut string) {
 }
 
 // mostUseful is how many workers fill the job's cores: as many as there are, or more
-// if a fetch mostly waits for something else than a core.
+// if a fetch is mostly waiting for something else than a core.
 func (a adviser) mostUseful() int {
 	onCore := 1.0
 	if s := a.costs.Split; s != nil && s.Core < mostlyOnCore*(1-s.Queued) {
