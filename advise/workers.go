@@ -155,7 +155,11 @@ func (a adviser) starved() bool { return a.verdict.Stall >= diagnose.LeastStall 
 // bestWorkers is the smallest number of workers whose step is nearly the best that
 // this machine's cores and memory allow; cut says what ended the search early.
 func (a adviser) bestWorkers(now int) (best int, cut string) {
-	most := min(max(a.mostUseful(), now+1), mostWorkers)
+	more := now + 1
+	if a.verdict.Class.LacksCores() && float64(now) >= a.run.Facts.Machine.Cores() {
+		more = now // another one would only take its share of the cores from other programs, or from the loop
+	}
+	most := min(max(a.mostUseful(), more), mostWorkers)
 	if has := int(a.base.Shards); has > 0 {
 		most = min(most, max(has, now))
 	}
