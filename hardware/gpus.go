@@ -17,6 +17,7 @@ const (
 	h100Kinds = "NVIDIA H100 data sheet, SXM and PCIe side by side; sparse figures halved; read second-hand " +
 		"(archive-lib.hpctech.co.jp/gpuproduct/nvidia-h100.html, 2026-11)"
 	sameChip  = h100Sheet + "; the H200 has the same chip"
+	h800      = "as the H100 SXM, of whose chip it is (aiwiki.ai/wiki/nvidia_h800 and philisun.com, 2026-11)"
 	h200Sheet = "NVIDIA H200 data sheet, 2023-11; sparse figures halved; read second-hand (hmc-tech.com, 2026-11)"
 	b200Sheet = "NVIDIA Blackwell data sheet, HGX B200 at 1,000 W; sparse figures halved; read second-hand " +
 		"(glennklockwood.com/garden/processors/B200, 2026-11)"
@@ -255,6 +256,14 @@ var GPUs = []GPU{
 		IdlePower:    Figure{70, idleOf + "10, 66 to 71 W and one of 123 W"},
 		Price:        Figure{31.92 / 8, lambda + "gpu_8x_h100_sxm5 $31.92; a single one $4.29"},
 		ComputeMajor: 9,
+	},
+	{
+		Name: "h800", Title: "NVIDIA H800", Match: []string{"H800 SXM", "H800 SXM5"},
+		FP32: Figure{66.9e12, h800}, TF32: Figure{494.7e12, h800}, FP16: Figure{989.4e12, h800},
+		FP8: Figure{1978.9e12, h800}, INT8: Figure{1978.9e12, h800}, SMs: Figure{132, h800},
+		MemoryBytes: Figure{81559 * mib, h800}, MemoryRate: Figure{3350e9, h800},
+		Link: "pcie5", NVLink: Figure{200e9, h800 + ": 400 GB/s in both directions, halved"},
+		PowerLimit: Figure{700, h800}, ComputeMajor: 9,
 	},
 	{
 		Name: "h200", Title: "NVIDIA H200", Match: []string{"H200 SXM", "H200 SXM5"},

@@ -8,9 +8,9 @@ const matmulBench = "github.com/stas00/ml-engineering compute/accelerator/README
 	"matmul FLOPS"
 
 // products holds the share of the dense peak that products of large matrices reach, by the
-// first word of a GPU's key: in 16 bits, and in FP8.
+// first word of a GPU's key: in 16 bits, and in FP8. An H800 has the chip of an H100.
 var products = map[string][2]float64{
-	"a100": {0.869}, "h100": {0.803, 0.709}, "h200": {0.803, 0.734}, "gh200": {0.838, 0.776},
+	"a100": {0.869}, "h100": {0.803, 0.709}, "h800": {0.803, 0.709}, "h200": {0.803, 0.734}, "gh200": {0.838, 0.776},
 	"b200": {0.776, 0.763}, "gb200": {0.729, 0.723}, "mi300x": {0.514}, "mi355x": {0.626},
 }
 

@@ -64,7 +64,7 @@ func TestMissingFigures(t *testing.T) {
 		"a100-40gb-pcie": {"FP8", "NVLink"}, "a100-80gb-pcie": {"FP8", "NVLink"},
 		"a100-40gb-sxm": {"FP8"}, "a100-80gb-sxm": {"FP8"},
 		"rtx-3090": {"FP8", "INT8", "NVLink"},
-		"gb200":    {"IdlePower", "Price"}, "mi355x": {"FP32", "TF32", "IdlePower", "Price"},
+		"gb200":    {"IdlePower", "Price"}, "h800": {"IdlePower", "Price"}, "mi355x": {"FP32", "TF32", "IdlePower", "Price"},
 		"gb300": {"Price"}, "gh200-96gb": {"NVLink"}, "gh200-144gb": {"NVLink", "IdlePower", "Price"},
 		"gb10":      {"NVLink", "Price"},
 		"tpu-v5e":   {"FP32", "TF32", "FP8", "SMs", "PowerLimit", "IdlePower", "Price"},
@@ -117,6 +117,7 @@ func TestFindGPU(t *testing.T) {
 		"NVIDIA H100 80GB HBM3 (emulated)": "h100-sxm",
 		"NVIDIA H100 PCIe":                 "h100-pcie",
 		"NVIDIA H200":                      "h200",
+		"NVIDIA H800":                      "h800",
 		"h200":                             "h200",
 		"H100-SXM":                         "h100-sxm",
 		"NVIDIA B200":                      "b200",
@@ -260,7 +261,7 @@ func TestMemoryIsTheDriversFigure(t *testing.T) {
 	label := map[string]float64{
 		"v100-sxm-16gb": 16, "v100-sxm-32gb": 32, "v100-pcie-16gb": 16, "t4": 16, "t4g": 16, "a10": 24, "l4": 24, "l40s": 48,
 		"a100-40gb-pcie": 40, "a100-40gb-sxm": 40, "a100-80gb-pcie": 80, "a100-80gb-sxm": 80,
-		"h100-pcie": 80, "h100-sxm": 80, "h200": 141, "b200": 180, "rtx-3090": 24, "rtx-4090": 24, "rtx-5090": 32, "rtx-a6000": 48, "mi300x": 192, "gb200": 180, "mi355x": 288,
+		"h100-pcie": 80, "h100-sxm": 80, "h200": 141, "h800": 80, "b200": 180, "rtx-3090": 24, "rtx-4090": 24, "rtx-5090": 32, "rtx-a6000": 48, "mi300x": 192, "gb200": 180, "mi355x": 288,
 		"gb300": 288, "gh200-96gb": 96, "gh200-144gb": 144, "gb10": 128,
 	}
 	for _, gpu := range GPUs {

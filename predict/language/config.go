@@ -162,9 +162,9 @@ func (c config) isOneOf(families ...string) bool {
 // families whose feed-forward part has two matrices.
 var (
 	tied = []string{
-		"gemma", "gpt2", "gpt_bigcode", "gpt_neo", "gpt-sw3", "openai-gpt", "bloom", "falcon", "opt", "cohere", "biogpt",
-		"cpmant", "ctrl", "ernie4_5", "granite_swa", "minicpm3", "mpt", "smollm3", "starcoder2", "vaultgemma", "xglm",
-		"youtu",
+		"gemma", "gpt2", "gpt_bigcode", "gpt_neo", "gpt-sw3", "openai-gpt", "bloom", "falcon", "opt", "cohere",
+		"biogpt", "cpmant", "ctrl", "ernie4_5", "granite_swa", "minicpm3", "mpt", "smollm3", "starcoder2", "vaultgemma",
+		"xglm", "youtu",
 	}
 	ungated = []string{
 		"gpt2", "gpt_neo", "gpt_bigcode", "gptj", "gpt-sw3", "openai-gpt", "codegen", "bloom", "falcon", "opt", "mpt",
@@ -345,8 +345,7 @@ func (c config) refuseOtherExperts(m Model) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(c)) {
 		count, _ := c[key].(float64)
-		if words := strings.ToLower(key); count > 1 && (strings.Contains(words, "expert") || strings.HasPrefix(words, "moe_")) &&
-			key != "num_experts_per_tok" && key != "experts_per_token" {
+		if count > 1 && namesExperts(key) {
 			return fmt.Errorf("%s is %v, and num_experts is missing: expected the experts of a layer as num_experts, "+
 				"num_experts_per_tok and moe_intermediate_size", key, count)
 		}
@@ -356,6 +355,14 @@ func (c config) refuseOtherExperts(m Model) error {
 			"num_experts_per_tok and moe_intermediate_size", c["model_type"])
 	}
 	return nil
+}
+
+// namesExperts reports whether a value is about experts. The number of those for a token may be set in a
+// dense model, too.
+func namesExperts(key string) bool {
+	word := strings.ToLower(key)
+	return (strings.Contains(word, "expert") || strings.HasPrefix(word, "moe_")) && key != "num_experts_per_tok" &&
+		key != "experts_per_token"
 }
 
 // findWrongKind returns the text of a value that should be a number and is not.
@@ -376,9 +383,11 @@ func (c config) refuseOtherLayers() error {
 	}
 	for key := range c {
 		if key == "hidden_size_per_layer_input" && c.number(key) > 0 {
-			return fmt.Errorf("%s: embeddings of each layer are not known: expected attention and feed-forward parts alone", key)
+			return fmt.Errorf("%s: embeddings of each layer are not known: expected attention and feed-forward parts "+
+				"alone", key)
 		}
-		if strings.HasPrefix(key, "mamba_") || strings.HasPrefix(key, "linear_") && c.number(key) > 0 || strings.HasPrefix(key, "ssm_") || key == "state_size" {
+		if strings.HasPrefix(key, "mamba_") || strings.HasPrefix(key, "linear_") && c.number(key) > 0 ||
+			strings.HasPrefix(key, "ssm_") || key == "state_size" {
 			return fmt.Errorf("%s: layers that keep a state are not known: expected attention alone", key)
 		}
 	}

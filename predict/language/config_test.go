@@ -144,8 +144,8 @@ func TestConfigsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.want)
 		}
 	}
-	for _, family := range []string{"llama", "phi4_multimodal", "gpt_neox", "qwen2_5_vl_text", "modernbert-decoder", "my-own", "gpt5", "scaled", "ernie4_5",
-		"digit"} {
+	for _, family := range strings.Fields(
+		"llama phi4_multimodal gpt_neox qwen2_5_vl_text modernbert-decoder my-own gpt5 scaled ernie4_5 digit") {
 		if _, err := ParseConfig("my.json", []byte(small+`, "model_type": "`+family+`"}`)); err != nil {
 			t.Errorf("%s: %v", family, err)
 		}

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Layout is a way to split a job, with its answer.
+// Layout is a split of a job, with its forecast.
 type Layout struct {
 	Training
 	Step TrainingStep
 }
 
-// longSequence is where a sequence is split over GPUs: below it attention is a small part.
+// longSequence is the length from which a sequence is split over GPUs. Below it, attention is a small part.
 const longSequence = 32 << 10
 
-// Layouts are the ways to split the job over its GPUs that fit into memory, the fastest first: one
-// for each split, with the micro-batch and the stages of a rank that are fastest with it.
+// Layouts returns the splits of the job that fit into memory, the fastest first. Each has its fastest
+// micro-batch and number of virtual stages.
 func (t Training) Layouts() []Layout {
 	var all []Layout
 	for _, tensor := range dividers(t.Model.Heads, math.Min(t.perMachine(), t.GPUs)) {
@@ -37,7 +37,7 @@ func (t Training) Layouts() []Layout {
 	return all
 }
 
-// contexts are the numbers of GPUs that may share a sequence.
+// contexts returns how many GPUs may share a sequence.
 func (t Training) contexts() []float64 {
 	all := []float64{1}
 	for n := 2.; t.Tokens >= longSequence && n <= math.Min(64, t.GPUs); n *= 2 {
@@ -46,7 +46,7 @@ func (t Training) contexts() []float64 {
 	return all
 }
 
-// fastest is the split with the micro-batch and the stages of a rank that are fastest.
+// fastest returns the split with its fastest micro-batch and number of virtual stages.
 func (t Training) fastest() (best Layout, found bool) {
 	stages := []float64{1}
 	if t.Pipeline > 1 {
@@ -63,7 +63,7 @@ func (t Training) fastest() (best Layout, found bool) {
 	return best, found
 }
 
-// dividers are the numbers up to most that divide n.
+// dividers returns the numbers up to most that divide n.
 func dividers(n, most float64) (all []float64) {
 	for d := 1.; d <= math.Min(n, most); d++ {
 		if math.Mod(n, d) == 0 {

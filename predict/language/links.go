@@ -7,9 +7,9 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// Constants of links in training that are not fitted: those that are stand in trainingLaw.
+// Constants of links in training. The fitted ones are in trainingLaw.
 const (
-	// hiddenGradients is the part of a micro-batch behind which gradients are exchanged: the
+	// hiddenGradients is the share of a micro-batch with which the exchange of gradients overlaps: the
 	// backward pass. Derived.
 	hiddenGradients = 2. / 3
 
@@ -19,9 +19,12 @@ const (
 	// nearLatency and farLatency are of one step of a ring, seconds: nvlinkLatency and
 	// wireLatency of predict/device, with the launch of a kernel.
 	nearLatency, farLatency = 1e-6, 10e-6
+	// reachedSends is the share of a port's rate that tokens on their way to experts reach: 43 of 50 GB/s
+	// on 16 GPUs, more on 32 and 64 (github.com/deepseek-ai/DeepEP README, 2025-04).
+	reachedSends = 43. / 50
 )
 
-// near is what a rank sends to others of its machine, bytes/s.
+// near returns how fast a GPU sends to others in its machine, bytes/s.
 func near(gpu hardware.GPU) float64 {
 	if gpu.NVLink.Known() {
 		return reachedNVLink * gpu.NVLink.Value
@@ -30,7 +33,7 @@ func near(gpu hardware.GPU) float64 {
 	return byHost * link.Pinned.Value
 }
 
-// MachineOf is how many GPUs share the fast links, if that is not given.
+// MachineOf returns how many GPUs usually share fast links.
 func MachineOf(gpu hardware.GPU) float64 {
 	switch {
 	case gpu.Name == "gb200", gpu.Name == "gb300":
@@ -43,7 +46,7 @@ func MachineOf(gpu hardware.GPU) float64 {
 	return 8
 }
 
-// UsualPort is the network of a GPU if none is given: each GPU of a DGX H100 or later has a port of
+// UsualPort returns the usual network rate of a GPU. Each GPU of a DGX H100 or later has a port of
 // 400 Gbit/s, of a DGX A100 one of 200, and four GPUs of a DGX-1 or of a server with PCIe boards
 // share one of 100 (assumption).
 func UsualPort(gpu hardware.GPU) float64 {
@@ -59,7 +62,7 @@ func UsualPort(gpu hardware.GPU) float64 {
 	return share * network.Rate.Value
 }
 
-// perMachine is how many GPUs share the fast links.
+// perMachine returns how many GPUs share fast links.
 func (t Training) perMachine() float64 {
 	if t.PerMachine > 0 {
 		return t.PerMachine
@@ -67,19 +70,32 @@ func (t Training) perMachine() float64 {
 	return MachineOf(t.GPU)
 }
 
-// port is what a GPU sends to other machines, bytes/s.
+// port returns how fast a GPU sends to other machines, bytes/s.
 func (t Training) port() float64 {
-	switch {
-	case isTPU(t.GPU):
+	if isTPU(t.GPU) {
 		return near(t.GPU)
-	case t.Network > 0:
-		return law.reachedNetwork * t.Network
 	}
-	return law.reachedNetwork * UsualPort(t.GPU)
+	return law.reachedNetwork * t.wire()
 }
 
-// ringTime is the time in which so many ranks, of which some sit in one machine, gather or scatter
-// bytes in a number of pieces. Between machines a ring uses the ports of all its ranks.
+// sendRate returns how fast a GPU sends tokens to experts in other machines, bytes/s.
+func (t Training) sendRate() float64 {
+	if isTPU(t.GPU) {
+		return near(t.GPU)
+	}
+	return reachedSends * t.wire()
+}
+
+// wire returns the rate of a GPU's port on paper, bytes/s.
+func (t Training) wire() float64 {
+	if t.Network > 0 {
+		return t.Network
+	}
+	return UsualPort(t.GPU)
+}
+
+// ringTime returns how long ranks take to gather or scatter bytes in a ring, in a number of pieces. inside is
+// how many of them are in one machine. Between machines a ring uses the ports of all its ranks.
 func (t Training) ringTime(bytes, ranks, inside, pieces float64) float64 {
 	switch {
 	case ranks <= 1:
@@ -110,7 +126,7 @@ func (t Training) tensorTime() float64 {
 	return (1 - hidden) * sums * t.Model.Layers / t.Pipeline * one
 }
 
-// contextTime is what passing keys and values around adds, beyond the attention behind which it runs.
+// contextTime returns how much longer passing keys and values takes than the attention that it overlaps with.
 func (t Training) contextTime(attention float64) float64 {
 	if t.Context == 1 || t.Model.Latent.Kept > 0 {
 		return 0
@@ -124,8 +140,8 @@ func (t Training) contextTime(attention float64) float64 {
 	return math.Max(0, t.Model.Layers/t.Pipeline*bytes*(t.Context-1)/rate-attention)
 }
 
-// expertTime is that of sending tokens to experts and back, in both passes. To another machine a
-// token goes once, however many of its experts are there.
+// expertTime returns how long tokens take to experts and back, in both passes. A token is sent to another
+// machine once, however many of its experts are there.
 func (t Training) expertTime() float64 {
 	m := t.Model
 	if t.Expert <= 1 || m.Experts == 0 {
@@ -135,12 +151,12 @@ func (t Training) expertTime() float64 {
 	time := token * math.Min(m.Chosen, t.Expert) * (t.Expert - 1) / t.Expert / near(t.GPU)
 	if machines := t.Expert * t.Tensor / t.perMachine(); machines > 1 {
 		reached := 1 - math.Pow(1-1/machines, m.Chosen) // chance that a token has an expert in a machine
-		time = math.Max(time, (machines-1)*reached*token/t.port())
+		time = math.Max(time, (machines-1)*reached*token/t.sendRate())
 	}
 	return 4 * m.sparseLayers() / t.Pipeline * time
 }
 
-// replicas are the ranks that hold the same part of the model, and what they share.
+// replicas describes the ranks that hold the same part of the model, and what they share.
 type replicas struct {
 	ranks, inside float64 // all of them, and those of one machine
 	group         float64 // ranks that share the state
@@ -161,14 +177,14 @@ func (t Training) replicas() replicas {
 	return r
 }
 
-// ownWeights are those of a rank, if replicas share none.
+// ownWeights returns the weights of a rank if replicas share none.
 func (t Training) ownWeights() float64 {
 	m := t.Model
 	return (m.Params() - m.expertWeights() + m.expertWeights()/math.Max(1, t.Expert)) / (t.Tensor * t.Pipeline)
 }
 
-// gatherTime is what FSDP adds to a micro-batch: weights are gathered for either pass, and
-// gradients scattered.
+// gatherTime returns what FSDP adds to a micro-batch: it gathers weights for both passes, and scatters
+// gradients.
 func (t Training) gatherTime(micro float64) float64 {
 	r := t.replicas()
 	if t.sharing() != ZeRO3 || r.ranks <= 1 {
@@ -182,7 +198,7 @@ func (t Training) gatherTime(micro float64) float64 {
 	return math.Max(0, all-law.hiddenGather*micro)
 }
 
-// gradientTime is what the exchange at the end of a step adds to it.
+// gradientTime returns what the exchange of gradients adds to the end of a step.
 func (t Training) gradientTime(micros, micro float64) float64 {
 	r := t.replicas()
 	if r.ranks <= 1 || t.LoRA {
@@ -209,7 +225,7 @@ func (t Training) gradientTime(micros, micro float64) float64 {
 	return math.Max(0, all-hiddenGradients*micro)
 }
 
-// optimizerTime is that of Adam: state and gradient are read and written, weights written.
+// optimizerTime returns how long Adam takes: it reads state and gradients, and writes state and weights.
 func (t Training) optimizerTime() float64 {
 	if t.LoRA {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"github.com/stoker-dev/stoker"
 )
 
-// Shard says what replicas share instead of keeping a copy each.
+// Shard is what replicas share instead of keeping a copy each.
 type Shard string
 
 // What replicas share. Each includes those before.
@@ -18,10 +18,10 @@ const (
 	ZeRO3    Shard = "zero3" // the weights too, gathered layer by layer: FSDP
 )
 
-// Shards are what a question can name.
+// Shards lists what a question can name.
 var Shards = []Shard{NoShard, ZeRO1, ZeRO2, ZeRO3}
 
-// sharing is what replicas share: as named, else as the stack does it.
+// sharing returns what replicas share: as given, or as is usual in the stack.
 func (t Training) sharing() Shard {
 	switch {
 	case t.Shard != AnyShard:
@@ -32,7 +32,7 @@ func (t Training) sharing() Shard {
 	return ZeRO3
 }
 
-// Activations is all that is kept for the backward pass.
+// Activations says which activations are kept for the backward pass.
 type Activations string
 
 // What may be kept.
@@ -43,11 +43,11 @@ const (
 	Recompute      Activations = "recompute" // all of it is made again
 )
 
-// AllActivations are what a question can name.
+// AllActivations lists what a question can name.
 var AllActivations = []Activations{Keep, Selective, Recompute}
 
 const (
-	// runtimeBytes is what CUDA, NCCL and the allocator take of a GPU. Assumption.
+	// runtimeBytes is the memory that CUDA, NCCL and the allocator use. Assumption.
 	runtimeBytes = 3e9
 	// estimate is how far activations may be off: engines keep more or less of a layer. Assumption.
 	estimate = 1.3
@@ -58,14 +58,14 @@ const (
 	logitBytesKept = 2 + 4 + 4
 )
 
-// Memory is what a GPU has to hold, bytes: likely, at least and at most.
+// Memory is the memory that a GPU needs, bytes.
 type Memory struct {
 	State       stoker.Interval // weights, gradients, optimizer
 	Activations stoker.Interval // and logits, and what runs the program
 	Total       stoker.Interval
 }
 
-// estimateMemory is what a GPU has to hold.
+// estimateMemory returns the memory that a GPU needs.
 func (t Training) estimateMemory() Memory {
 	kept := t.activationBytes(logitBytesKept)
 	m := Memory{
@@ -88,8 +88,8 @@ func (t Training) estimateMemory() Memory {
 // use and one on its way.
 const oneMatrix, twoLayers = 1. / 4, 2.
 
-// stateBytes are those of weights, gradients and an optimizer of so many bytes a parameter, if so
-// many layers are gathered.
+// stateBytes returns the bytes of weights, gradients and optimizer, for an optimizer of so many bytes a
+// parameter and so many gathered layers.
 func (t Training) stateBytes(optimizerBytes, gathered float64) float64 {
 	own, group := t.ownWeights(), t.replicas().group
 	gathered *= own / (t.Model.Layers / t.Pipeline)
@@ -109,8 +109,8 @@ func (t Training) stateBytes(optimizerBytes, gathered float64) float64 {
 	return weights + gradients + optimizer
 }
 
-// activationBytes are those of all that is kept for the backward pass, on the stage with most, if a
-// logit takes so many.
+// activationBytes returns the bytes that are kept for the backward pass on the fullest stage, for logits
+// of so many bytes.
 func (t Training) activationBytes(logitBytes float64) float64 {
 	m := t.Model
 	tokens := t.tokensOfMicro() / t.Tensor
@@ -142,8 +142,8 @@ func (t Training) activationBytes(logitBytes float64) float64 {
 	return math.Max(first, kept*layers+layer+logits)
 }
 
-// leastActivations are those of a program that saves if it can: logits stay at 16 bits, and XLA
-// and DeepSpeed can move what layers keep to the host.
+// leastActivations returns the bytes of a program that saves memory: logits stay at 16 bits, and XLA and
+// DeepSpeed move what layers keep to the host.
 func (t Training) leastActivations() float64 {
 	if t.Stack == XLA || t.Stack == DeepSpeed {
 		t.Model.Layers, t.Pipeline = 1, 1
@@ -157,7 +157,7 @@ func (m Model) innerKept() float64 {
 	return (1-sparse)*gated*m.Inner + sparse*(m.Chosen+m.Always)*(gated*m.ExpertInner+m.Width)
 }
 
-// settle chooses the activations that are kept, if none are named: as many as memory holds.
+// settle chooses which activations are kept if none are given: as many as fit into memory.
 func (t Training) settle() Training {
 	if t.Activations != AnyActivations {
 		return t

@@ -42,13 +42,13 @@ type Model struct {
 	TextOnly bool               // parts that see or hear are not counted
 }
 
-// Latent is multi-head latent attention: all that is kept of a token is one vector.
+// Latent is multi-head latent attention, which keeps one vector of a token.
 type Latent struct{ Query, Kept, Rotary, Plain, Value float64 }
 
 // gated is the number of matrices of a gated feed-forward part: gate, up and down.
 const gated = 3
 
-// attentionWeights are those of one layer's attention.
+// attentionWeights returns the weights of one layer's attention.
 func (m Model) attentionWeights() float64 {
 	if l := m.Latent; l.Kept > 0 {
 		query := m.Width * m.Heads * (l.Plain + l.Rotary)
@@ -67,19 +67,19 @@ func (m Model) sparseLayers() float64 {
 	return m.Layers - m.DenseLayers
 }
 
-// expertWeights are those of all experts that a router chooses among.
+// expertWeights returns the weights of all experts that a router chooses among.
 func (m Model) expertWeights() float64 {
 	return m.sparseLayers() * m.Experts * gated * m.Width * m.ExpertInner
 }
 
-// sharedWeights are those that each token passes, the output layer included.
+// sharedWeights returns the weights that every token passes, with the output layer.
 func (m Model) sharedWeights() float64 {
 	sparse := m.sparseLayers()
 	return m.Layers*m.attentionWeights() + (m.Layers-sparse)*gated*m.Width*m.Inner +
 		sparse*(m.Always*gated*m.Width*m.ExpertInner+m.Width*m.Experts) + m.Words*m.Width
 }
 
-// Params are all parameters.
+// Params returns the number of parameters.
 func (m Model) Params() float64 {
 	embedding := m.Words * m.Width
 	if m.Tied {
@@ -88,7 +88,7 @@ func (m Model) Params() float64 {
 	return m.sharedWeights() + m.expertWeights() + embedding
 }
 
-// Active are the parameters that a token passes, the output layer included.
+// Active returns the number of parameters that a token passes, with the output layer.
 func (m Model) Active() float64 {
 	if m.Experts == 0 {
 		return m.sharedWeights()
@@ -96,8 +96,8 @@ func (m Model) Active() float64 {
 	return m.sharedWeights() + m.expertWeights()*m.Chosen/m.Experts
 }
 
-// touchedWeights are the weights that so many tokens at once need: of the experts those that at
-// least one token is sent to, if a router sends them evenly.
+// touchedWeights returns the weights that a batch of tokens needs. Of the experts it counts those that get at
+// least one token, if the router sends them evenly.
 func (m Model) touchedWeights(tokens float64) float64 {
 	if m.Experts == 0 {
 		return m.sharedWeights()
@@ -105,7 +105,7 @@ func (m Model) touchedWeights(tokens float64) float64 {
 	return m.sharedWeights() + m.expertWeights()*(1-math.Pow(1-m.Chosen/m.Experts, tokens))
 }
 
-// seenTokens is the number of tokens that layers look back on together, at a context.
+// seenTokens returns how many tokens all layers together attend to, at a context.
 func (m Model) seenTokens(context float64) float64 {
 	if m.Window == 0 {
 		return m.Layers * context
@@ -113,11 +113,10 @@ func (m Model) seenTokens(context float64) float64 {
 	return m.Layers * ((1-m.Local)*context + m.Local*math.Min(context, m.Window))
 }
 
-// forward is the FLOP of one token at a context: two per active weight, and attention over
-// the tokens before it.
+// forward returns the FLOP of one token at a context: two for each active weight, and attention.
 func (m Model) forward(context float64) float64 { return 2*m.Active() + m.attention(context) }
 
-// attention is the FLOP of attention for one token at a context.
+// attention returns the FLOP of attention for one token at a context.
 func (m Model) attention(context float64) float64 {
 	each := 2 * m.HeadSize
 	if m.Latent.Kept > 0 {
@@ -126,7 +125,7 @@ func (m Model) attention(context float64) float64 {
 	return 2 * m.Heads * each * m.seenTokens(context)
 }
 
-// cacheSize is all that is kept of a sequence of so many tokens, in numbers.
+// cacheSize returns how many numbers are kept of a sequence.
 func (m Model) cacheSize(context float64) float64 {
 	each := 2 * m.KVHeads * m.HeadSize
 	if m.Latent.Kept > 0 {

@@ -7,7 +7,8 @@ const (
 	recomputation = "table 3 of Reducing Activation Recomputation in Large Transformer Models, arXiv:2205.05198"
 )
 
-// ungatedInner is the width of a feed-forward part of two matrices, four times as wide as a token, as three have it.
+// ungatedInner is the width over that of a token of a part with three matrices that has as many weights as
+// one with two matrices of four times the width.
 const ungatedInner = 4. * 2 / gated
 
 // deepseek is the latent attention of DeepSeek-V3 and Kimi K2.

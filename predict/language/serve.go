@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Serving is a question: a model that answers requests.
+// Serving describes a server: a model that answers requests.
 type Serving struct {
 	Model     Model
 	GPU       hardware.GPU
@@ -19,7 +19,7 @@ type Serving struct {
 	Stack     Stack
 	Tensor    float64 // GPUs that share each layer
 
-	// Draft guesses tokens that the model checks at once; nil where nothing does.
+	// Draft is a model that guesses tokens, which Model checks together. nil means none.
 	Draft   *Model
 	Guesses float64 // tokens of a guess
 	Accept  float64 // chance that the model agrees with one, 0 to 1
@@ -28,36 +28,37 @@ type Serving struct {
 	Batch         float64 // requests in progress; 0: as many as memory holds
 }
 
-// ServingRate is the answer.
+// ServingRate is the forecast of a server.
 type ServingRate struct {
 	Batch     float64         // requests in progress
 	Prefill   stoker.Interval // seconds to the first token of one prompt, nothing else running
 	PerToken  stoker.Interval // seconds from token to token of one request
 	TokenRate stoker.Interval // tokens/s of all requests, prompts not counted
 
-	// What the time from token to token goes into, shares of it.
+	// Shares of the time from token to token.
 	Weights, Cache, Compute, Messages, Launches float64
 
 	Memory float64 // bytes of weights and cache on each GPU
 }
 
 const (
-	// bandwidthShare is what decoding reaches of the sheet's bandwidth, inEngines what prefill reaches of the
-	// chip's timed products, as law.inModels is in training: the rows "tune" of testdata/published.csv.
+	// bandwidthShare is the share of the sheet's bandwidth that decoding reaches. inEngines is the share of
+	// the chip's timed products that prefill reaches, as law.inModels in training. Both were tuned on the
+	// rows "tune" of testdata/published.csv.
 	bandwidthShare = 0.75
 	inEngines      = 0.776
-	// cacheShare is what attention over a scattered cache reaches of the bandwidth.
+	// cacheShare is the share of the bandwidth that attention over a scattered cache reaches.
 	cacheShare = 0.80
-	// Weights of 8 and of 4 bits that one multiprocessor widens a second in PyTorch's own kernels, as
-	// gpt-fast and torchao have them: the rows "tune" of torchao. Those of the engines keep up with memory.
+	// How many weights of 8 and of 4 bits one multiprocessor widens a second in the kernels of gpt-fast and
+	// torchao: tuned on the rows "tune" of torchao. The engines' kernels keep up with memory.
 	widenedInt8, widenedInt4 = 10.7e9, 12.7e9
-	// messageLatency is that of one sum over the GPUs of a machine, seconds, per doubling of them.
+	// messageLatency is the latency of a sum over the GPUs of a machine, seconds, for each doubling of them.
 	messageLatency = 8e-6
-	// launchPerLayer is the host's share of a layer where a graph is replayed, seconds.
+	// launchPerLayer is the host's time for a layer of a CUDA graph, seconds.
 	launchPerLayer = 5e-6
-	// schedule is what choosing the next batch costs a step, seconds.
+	// schedule is the time to choose the next batch, seconds.
 	schedule = 1e-3
-	// memoryUsed is the part of memory that weights and cache may take, as the engines' default.
+	// memoryUsed is the share of memory for weights and cache, as the engines have it by default.
 	memoryUsed = 0.9
 	// mostTokens of a request is more than any model takes.
 	mostTokens = 1e8
@@ -71,7 +72,7 @@ const (
 	largeMemory              = 70 << 30
 )
 
-// passLimits are the requests in progress and the tokens of prompts that one pass computes at most.
+// passLimits returns how many requests, and tokens of prompts, one pass computes at most.
 func (s Serving) passLimits() (requests, tokens float64) {
 	switch {
 	case s.Stack != VLLM:
@@ -82,7 +83,7 @@ func (s Serving) passLimits() (requests, tokens float64) {
 	return vllmRequests, passTokens
 }
 
-// Solve solves the question.
+// Solve forecasts the server's rates.
 func (s Serving) Solve() (ServingRate, error) {
 	if err := s.validate(); err != nil {
 		return ServingRate{}, err
@@ -111,7 +112,7 @@ func (s Serving) Solve() (ServingRate, error) {
 	}, nil
 }
 
-// requests are those in progress: as many as were asked for, or as memory holds.
+// requests returns how many requests are in progress: as given, or as many as fit into memory.
 func (s Serving) requests() (float64, error) {
 	each := s.cacheOf(s.Input+s.Output/2) * s.cacheCopies()
 	most := math.Floor(s.room() / each)
@@ -134,9 +135,8 @@ func (s Serving) requests() (float64, error) {
 	return math.Min(limit, most), nil
 }
 
-// guessedStep is one token in the mean where another model guesses: it makes its guesses one after
-// the other, the model checks all of them at once, and keeps those up to the first that is wrong
-// (arXiv:2211.17192).
+// guessedStep returns the mean time of a token with a draft. The draft guesses one token after the other,
+// the model checks all of them together, and keeps those before the first wrong one (arXiv:2211.17192).
 func (s Serving) guessedStep(batch float64) parts {
 	draft := s
 	draft.Model, draft.Draft = *s.Draft, nil
@@ -156,12 +156,12 @@ func (s Serving) guessedStep(batch float64) parts {
 	}
 }
 
-// parts are what one step of decoding goes into, seconds.
+// parts are the parts of a decoding step, seconds.
 type parts struct{ weights, compute, cache, messages, launches float64 }
 
 func (p parts) sum() float64 { return p.weights + p.compute + p.cache + p.messages + p.launches }
 
-// decodeStep is one token of each of so many requests.
+// decodeStep returns the time of one token for each request of a batch.
 func (s Serving) decodeStep(batch float64) parts {
 	rate := s.GPU.MemoryRate.Value * s.Tensor
 	read := math.Max(s.readBytes(batch)/(rate*bandwidthShare), s.widenTime(batch))
@@ -176,8 +176,8 @@ func (s Serving) decodeStep(batch float64) parts {
 	return p
 }
 
-// readBytes are those of the weights that so many tokens need. AWQ and GPTQ leave the output layer
-// in 16 bits, PyTorch's own kernels do not.
+// readBytes returns the bytes of the weights that a batch reads. AWQ and GPTQ keep the output layer in 16
+// bits, PyTorch's kernels do not.
 func (s Serving) readBytes(batch float64) float64 {
 	bytes := s.Model.touchedWeights(batch) * weightBytes(s.Precision)
 	if s.Precision == INT4 && s.Stack != PyTorch {
@@ -186,7 +186,7 @@ func (s Serving) readBytes(batch float64) float64 {
 	return bytes
 }
 
-// widenTime is what PyTorch's kernels take to widen narrow weights to 16 bits.
+// widenTime returns how long PyTorch's kernels take to widen narrow weights to 16 bits.
 func (s Serving) widenTime(batch float64) float64 {
 	widened := map[hardware.Precision]float64{hardware.INT8: widenedInt8, INT4: widenedInt4}[s.Precision]
 	if s.Stack != PyTorch || widened == 0 || !s.GPU.SMs.Known() {
@@ -195,8 +195,8 @@ func (s Serving) widenTime(batch float64) float64 {
 	return s.Model.touchedWeights(batch) / (widened * s.GPU.SMs.Value * s.Tensor)
 }
 
-// cacheCopies is how often GPUs that share a layer keep the same keys and values: a head is not
-// divided, so that more GPUs than heads keep copies.
+// cacheCopies returns how many copies of keys and values the GPUs that share a layer keep. A head is not
+// divided: if there are more GPUs than heads, some keep copies.
 func (s Serving) cacheCopies() float64 {
 	if s.Model.Latent.Kept > 0 { // engines then spread requests, not heads
 		return 1
@@ -204,7 +204,7 @@ func (s Serving) cacheCopies() float64 {
 	return math.Max(1, s.Tensor/s.Model.KVHeads)
 }
 
-// prefillTime is that of one prompt.
+// prefillTime returns the time of one prompt.
 func (s Serving) prefillTime(tokens float64) float64 {
 	return tokens*s.Model.forward(tokens/2)/(s.productRate()*s.Tensor) + s.messages(tokens)
 }
@@ -217,7 +217,7 @@ func (s Serving) sharedPrefill() float64 {
 	return s.prefillTime(s.Input) - s.messages(s.Input) + s.messages(together*s.Input)/together
 }
 
-// messages are the two sums of each layer over the GPUs that share it.
+// messages returns the time of the two sums of each layer over the GPUs that share it.
 func (s Serving) messages(tokens float64) float64 {
 	if s.Tensor == 1 {
 		return 0
@@ -226,7 +226,7 @@ func (s Serving) messages(tokens float64) float64 {
 	return 2 * s.Model.Layers * (messageLatency*(1+math.Log2(s.Tensor)) + bytes/near(s.GPU))
 }
 
-// productRate is what products reach, FLOP/s. Weights alone of 8 or 4 bits are multiplied in 16.
+// productRate returns the rate of products, FLOP/s. Weights of 8 or 4 bits are multiplied in 16 bits.
 func (s Serving) productRate() float64 {
 	p := s.Precision
 	if p == hardware.INT8 || p == INT4 {
@@ -247,7 +247,7 @@ func (s Serving) cacheOf(context float64) float64 {
 	return s.Model.cacheSize(context) * cacheBytes(s.Precision)
 }
 
-// titles names the model, and the one that guesses.
+// titles names the model and its draft.
 func (s Serving) titles() string {
 	if s.Draft != nil {
 		return s.Model.Title + " and " + s.Draft.Title
@@ -255,7 +255,7 @@ func (s Serving) titles() string {
 	return s.Model.Title
 }
 
-// room is what weights leave for caches, bytes of all GPUs.
+// room returns the memory that weights leave for the cache, bytes of all GPUs.
 func (s Serving) room() float64 { return s.Tensor*memoryUsed*s.GPU.MemoryBytes.Value - s.weights() }
 
 func (s Serving) validate() error {

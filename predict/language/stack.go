@@ -11,7 +11,7 @@ import (
 // Stack is the software that a model trains or serves in.
 type Stack string
 
-// The stacks that published figures were found for.
+// The stacks with published figures.
 const (
 	Megatron  Stack = "megatron"     // Megatron Core and its descendants, with Transformer Engine
 	FSDP      Stack = "fsdp"         // PyTorch: FSDP, HSDP or plain data parallelism
@@ -23,14 +23,13 @@ const (
 	PyTorch   Stack = "pytorch"      // serving with torch.compile, as gpt-fast
 )
 
-// TrainingStacks and ServingStacks are those that a question can name.
+// TrainingStacks and ServingStacks list what a question can name.
 var (
 	TrainingStacks = []Stack{Megatron, FSDP, DeepSpeed, XLA}
 	ServingStacks  = []Stack{TensorRT, VLLM, SGLang, PyTorch}
 )
 
-// UsualTraining is the stack of a question that names none: most people train in PyTorch, and on
-// a TPU there is one.
+// UsualTraining returns the usual stack on a GPU: most people train in PyTorch, and on TPUs in XLA.
 func UsualTraining(gpu hardware.GPU) Stack {
 	if isTPU(gpu) {
 		return XLA
@@ -38,7 +37,7 @@ func UsualTraining(gpu hardware.GPU) Stack {
 	return FSDP
 }
 
-// UsualServing is the stack of a question that names none.
+// UsualServing is the usual stack of a server.
 const UsualServing = VLLM
 
 // INT4 is a precision of weights alone, as GPTQ and AWQ have it.
@@ -65,7 +64,7 @@ const (
 	rarely       = 2.0 // no serving figure of that stack on that maker's chips was tuned on
 )
 
-// width is how far a training figure may lie from the likely one.
+// width returns how far a training figure may lie from the likely one, as a factor.
 func (t Training) width() float64 {
 	width := usual
 	if t.Model.Experts > 0 {
@@ -94,7 +93,7 @@ func (t Training) isFitted() bool {
 	return false
 }
 
-// width is how far a serving figure may lie from the likely one.
+// width returns how far a serving figure may lie from the likely one, as a factor.
 func (s Serving) width() float64 {
 	width := usualServing
 	if s.Model.Experts > 0 {
@@ -108,7 +107,7 @@ func (s Serving) width() float64 {
 
 func isTPU(gpu hardware.GPU) bool { return strings.HasPrefix(gpu.Name, "tpu-") }
 
-// weightBytes and cacheBytes are the sizes of a weight and of a number of the cache.
+// weightBytes returns the bytes of a weight.
 func weightBytes(p hardware.Precision) float64 {
 	switch p {
 	case hardware.FP8, hardware.INT8:
@@ -122,7 +121,8 @@ func weightBytes(p hardware.Precision) float64 {
 	return 2
 }
 
-// cacheBytes is one in FP8, as its published checkpoints have it, else two.
+// cacheBytes returns the bytes of a number in the cache: one in FP8, as published checkpoints have it, or
+// two.
 func cacheBytes(p hardware.Precision) float64 {
 	if p == hardware.FP8 {
 		return 1

@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Training is a question: a model on so many GPUs, split in so many ways.
+// Training describes a training job: the model, its GPUs, and how the model is split over them.
 type Training struct {
 	Model     Model
 	GPU       hardware.GPU
@@ -23,8 +23,8 @@ type Training struct {
 	PerMachine float64 // GPUs that share the fast links; 0 is MachineOf the GPU
 	Network    float64 // bytes/s between machines per GPU, one direction; 0 is UsualPort of the GPU
 
-	// How the model is split: within its layers, by its layers, along its sequences, over its
-	// experts. 1 is not split. Sequence parallelism goes with Tensor and sends as many bytes.
+	// How many GPUs share each layer, the layers, a sequence, and the experts. 1 means no split. Sequence
+	// parallelism is part of Tensor: it sends as many bytes.
 	Tensor, Pipeline, Context, Expert float64
 	Virtual                           float64 // stages that a rank holds, interleaved
 
@@ -37,23 +37,23 @@ type Training struct {
 	Activations Activations
 }
 
-// Switch is something that is on, off, or not said.
+// Switch is a setting that is on, off, or not given.
 type Switch string
 
-// The answers.
+// The values of a Switch.
 const (
 	Unsaid Switch = ""
 	On     Switch = "on"
 	Off    Switch = "off"
 )
 
-// TrainingStep is the answer.
+// TrainingStep is the forecast of a step.
 type TrainingStep struct {
 	Time      stoker.Interval // seconds
 	TokenRate stoker.Interval // tokens/s of each GPU
 	MFU       stoker.Interval // FLOP of the model, all pairs of attention counted, over the sheet's peak
 
-	// What the time goes into, shares of it.
+	// Shares of the step's time.
 	Products, Attention, Moved float64 // on the chip: the last are simple operators
 	TensorLinks, ContextLinks  float64
 	ExpertLinks                float64
@@ -68,21 +68,21 @@ type TrainingStep struct {
 	Shard       Shard
 }
 
-// MemoryError says that a job does not fit into memory.
+// MemoryError is the error for a job that does not fit into memory.
 type MemoryError struct {
 	Question Training
 	Needs    Memory
 	Why      string // the largest part
 }
 
-// Error says by how much.
+// Error says what each GPU needs and has.
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%s does not fit: each of %v %s needs at least %s (%s), and has %s", e.Question.Model.Title,
 		e.Question.GPUs, e.Question.GPU.Title, quantity.AboutBytes(e.Needs.Total.Low), e.Why,
 		quantity.AboutBytes(e.Question.GPU.MemoryBytes.Value))
 }
 
-// Solve solves the question. A *MemoryError says that the job does not fit.
+// Solve forecasts a step. It returns a *MemoryError if the job does not fit into memory.
 func (t Training) Solve() (TrainingStep, error) {
 	if err := t.validate(); err != nil {
 		return TrainingStep{}, err
@@ -112,7 +112,7 @@ func (t Training) Solve() (TrainingStep, error) {
 	return s, nil
 }
 
-// stepWith is a step with its parts, if numbers pass memory so many times.
+// stepWith computes a step and its parts. passing is how often activations pass device memory.
 func (t Training) stepWith(passing float64) TrainingStep {
 	chip := t.onChip(passing)
 	tensor, context, expert := t.tensorTime(), t.contextTime(chip.attention), t.expertTime()
@@ -133,13 +133,13 @@ func (t Training) stepWith(passing float64) TrainingStep {
 	}
 }
 
-// data is the number of replicas.
+// data returns the number of replicas.
 func (t Training) data() float64 { return t.GPUs / (t.Tensor * t.Pipeline * t.Context) }
 
-// micros are the micro-batches of a step on a replica; the last may be smaller.
+// micros returns how many micro-batches a replica computes in a step. The last may be smaller.
 func (t Training) micros() float64 { return t.GlobalBatch / (t.data() * t.MicroBatch) }
 
-// largest is what takes most memory, in words.
+// largest names the largest part of the memory.
 func (t Training) largest(m Memory) string {
 	if m.State.Low >= m.Activations.Low {
 		return quantity.AboutBytes(m.State.Low) + " of it weights, gradients and optimizer"
@@ -147,10 +147,10 @@ func (t Training) largest(m Memory) string {
 	return quantity.AboutBytes(m.Activations.Low) + " of it activations and logits"
 }
 
-// mostGPUs is more than any job that was published: about 100,000 trained together in 2024.
+// mostGPUs is beyond any published job: about 100,000 GPUs trained together in 2024.
 const mostGPUs = 1 << 18
 
-// mostSequences of a step is more than any job has: 16 M tokens of 1 token each would be fewer.
+// mostSequences is beyond any step: published ones have at most 16 million tokens.
 const mostSequences = 1e8
 
 func (t Training) validate() error {
@@ -179,7 +179,7 @@ func (t Training) validate() error {
 	return t.checkWords()
 }
 
-// whyMost is why a flag cannot be more.
+// whyMost explains the upper limit of a flag.
 func (t Training) whyMost(flag string) string {
 	m := t.Model
 	switch {
@@ -195,7 +195,7 @@ func (t Training) whyMost(flag string) string {
 	return ""
 }
 
-// checkSplit fails on a split that does not come out even.
+// checkSplit refuses a split that is not even.
 func (t Training) checkSplit() error {
 	whole := func(v float64) bool { return v == math.Trunc(v) }
 	replicas := t.data()
@@ -228,7 +228,7 @@ func (t Training) checkSplit() error {
 	return nil
 }
 
-// checkWords fails on words that are none of those expected.
+// checkWords refuses unknown words.
 func (t Training) checkWords() error {
 	switch {
 	case !slices.Contains(TrainingStacks, t.Stack):

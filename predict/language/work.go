@@ -6,29 +6,29 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// trainingLaw are the constants that were fitted: together, on testdata/training_fit.csv, each
-// source as one (go test -run FitTraining -fit ./predict/language), and then rounded.
+// trainingLaw holds the constants that were fitted together on testdata/training_fit.csv, each source as
+// one (go test -run FitTraining -fit ./predict/language), and then rounded.
 type trainingLaw struct {
-	// inModels is what a model's products reach of the best large ones: shapes, power limits.
-	// inXLA is a further share in XLA on GPUs, narrow one for products of experts.
+	// inModels is the rate of a model's products over that of the best large ones: shapes and power limits
+	// cost the rest. inXLA is a further share in XLA on GPUs, narrow one for products of experts.
 	inModels, inXLA, narrow float64
-	// What attention reaches of the best products: FlashAttention on an A100, in PyTorch on later
+	// The rate of attention over that of the best products: FlashAttention on an A100, PyTorch's on later
 	// chips, and cuDNN's on those.
 	attentionAmpere, attentionLater, attentionFused float64
 	// youngBlackwell is a further share of products and attention in PyTorch on Blackwell, for whose chips
 	// its kernels are new.
 	youngBlackwell float64
-	// v5pShare and v6eShare are what those TPUs reach of the sheet's peak; others lie between.
+	// v5pShare and v6eShare are the shares of the sheet's peak that those TPUs reach. Others take the mean.
 	v5pShare, v6eShare float64
-	// How often numbers pass device memory of those that layerNumbers counts: operators one by one
-	// (PyTorch as it comes, Megatron), and compiled into few.
+	// How often the numbers of layerNumbers pass device memory: with one operator after the other (eager
+	// PyTorch, Megatron), and compiled into few.
 	apart, together float64
-	// castBytes is what a number costs on its way into a product in FP8: read, cast, transposed.
+	// castBytes are the bytes that a number costs before a product in FP8: it is read, cast and transposed.
 	castBytes float64
 	// reachedNetwork is the share of a port's rate that rings between machines reach.
 	reachedNetwork float64
-	// hiddenGather is the part of a micro-batch behind which FSDP gathers and scatters,
-	// hiddenTensor the part of sums within layers that overlaps with products.
+	// hiddenGather is the share of a micro-batch with which FSDP's exchange overlaps, hiddenTensor the share
+	// of sums within layers that overlaps with products.
 	hiddenGather, hiddenTensor float64
 }
 
@@ -46,14 +46,14 @@ const (
 	// logitBytes is what a word of the vocabulary costs a token: logits are widened to 32 bits,
 	// and pass softmax and its gradient; compiled, they are read and written once each way. Derived.
 	logitBytes, compiledLogitBytes = 28, 12
-	// layerLaunch is what PyTorch takes to launch a layer's forward or backward pass, seconds: BERT-base
+	// layerLaunch is how long PyTorch launches a layer's forward or backward pass, seconds. BERT-base
 	// of 12 layers at batch 1 takes 2.8 ms in one public table and 8.0 ms in another
 	// (predict/RESULTS.md); this is the geometric mean.
 	layerLaunch = 0.4e-3
 	// backwardAttention is the work of FlashAttention's backward pass over its forward pass: five
 	// products for two, of which one is made again (arXiv:2205.14135).
 	backwardAttention = 2.5
-	// onBlackwell is what FlashAttention 2, which PyTorch has, reaches on a GB200 over an H200: 373.9 and
+	// onBlackwell is the rate of FlashAttention 2, which PyTorch has, on a GB200 over an H200: 373.9 and
 	// 329.3 TFLOP/s (github.com/Azure/AI-benchmarking-guide, Azure_Results, 2025). It uses none of
 	// Blackwell's new instructions, so it gains little.
 	onBlackwell = 373.9 / 329.3
@@ -66,8 +66,8 @@ const hopperMajor, blackwellMajor, geforceMajor = 9, 10, 12
 // hopper is the chip on which FlashAttention 2 was timed next to Blackwell.
 var hopper, _ = hardware.FindGPU("h200")
 
-// passes are how often products are made: forward, twice that for backward, and again where
-// activations are not kept. Frozen weights have no gradient (LoRA).
+// passes returns how often products are computed: forward, twice that for backward, and again for
+// activations that are not kept. Frozen weights have no gradient (LoRA).
 func (t Training) passes() (forward, backward, again float64) {
 	forward, backward = 1, 2
 	if t.LoRA {
@@ -85,7 +85,7 @@ func (t Training) passes() (forward, backward, again float64) {
 	return forward, backward, again
 }
 
-// tokensOfMicro are those of a micro-batch that one rank has.
+// tokensOfMicro returns a rank's tokens of a micro-batch.
 func (t Training) tokensOfMicro() float64 { return t.MicroBatch * t.Tokens / t.Context }
 
 // chipTimes are the parts of a micro-batch on one stage, seconds.
@@ -93,7 +93,7 @@ type chipTimes struct{ products, attention, moved float64 }
 
 func (c chipTimes) sum() float64 { return c.products + c.attention + c.moved }
 
-// onChip is what a micro-batch takes on one stage, if numbers pass memory so many times.
+// onChip returns the time of a micro-batch on one stage. passing is how often activations pass memory.
 func (t Training) onChip(passing float64) chipTimes {
 	m := t.Model
 	forward, backward, again := t.passes()
@@ -117,7 +117,7 @@ func (t Training) onChip(passing float64) chipTimes {
 	}
 }
 
-// launchTime is what the host takes to launch a micro-batch.
+// launchTime returns how long the host takes to launch a micro-batch.
 func (t Training) launchTime() float64 {
 	forward, _, again := t.passes()
 	if t.Stack == XLA || t.Compiled == On {
@@ -126,7 +126,7 @@ func (t Training) launchTime() float64 {
 	return t.Model.Layers / t.Pipeline * layerLaunch * (2*forward + again)
 }
 
-// productRate is what large products reach, FLOP/s.
+// productRate returns the rate of large products, FLOP/s.
 func (t Training) productRate(p hardware.Precision) float64 {
 	peak := t.GPU.Peak(p).Value
 	switch {
@@ -154,7 +154,7 @@ func (t Training) young() float64 {
 // isPyTorch reports whether the stack is plain PyTorch, without kernels of Transformer Engine or XLA.
 func (t Training) isPyTorch() bool { return t.Stack == FSDP || t.Stack == DeepSpeed }
 
-// attentionRate is what attention reaches, FLOP/s. It is computed in 16 bits.
+// attentionRate returns the rate of attention, FLOP/s. Attention is computed in 16 bits.
 func (t Training) attentionRate() float64 {
 	if isTPU(t.GPU) {
 		return t.productRate(hardware.BF16) * law.attentionFused
@@ -166,12 +166,13 @@ func (t Training) attentionRate() float64 {
 	case t.Stack == Megatron || t.Stack == XLA:
 		return best * law.attentionFused
 	case t.GPU.ComputeMajor >= blackwellMajor:
-		return onBlackwell * hopper.FP16.Value * hopper.ProductShare(hardware.FP16).Value * law.attentionLater * t.young()
+		best = onBlackwell * hopper.FP16.Value * hopper.ProductShare(hardware.FP16).Value
+		return best * law.attentionLater * t.young()
 	}
 	return best * law.attentionLater
 }
 
-// movedBytes are those that pass device memory for a token, without the inputs of products.
+// movedBytes returns the bytes that pass device memory for a token, without the inputs of products.
 func (t Training) movedBytes(passing float64) float64 {
 	forward, backward, again := t.passes()
 	if t.LoRA {
@@ -188,8 +189,8 @@ func (t Training) movedBytes(passing float64) float64 {
 	return bytes
 }
 
-// passings are how often numbers pass device memory: likely, at least and at most. PyTorch may
-// be compiled if Compiled does not say.
+// passings returns how often activations pass device memory. If Compiled is not given, PyTorch may be
+// compiled or not.
 func (t Training) passings() (likely, least, most float64) {
 	switch {
 	case t.Stack == XLA || t.Compiled == On:
@@ -200,16 +201,15 @@ func (t Training) passings() (likely, least, most float64) {
 	return math.Sqrt(law.apart * law.together), law.together, law.apart
 }
 
-// layerNumbers are the numbers that all layers read and write for a token in a forward pass,
-// next to products: two norms with their sums, rotation, the activation, and what goes to experts
-// and back.
+// layerNumbers returns how many numbers all layers read and write for a token in a forward pass, apart from
+// products: two norms with their sums, rotation, the activation, and what is sent to experts and back.
 func (m Model) layerNumbers() float64 {
 	inner := (m.Layers-m.sparseLayers())*gated*m.Inner + m.sparseLayers()*(m.Chosen+m.Always)*gated*m.ExpertInner
 	sent := m.sparseLayers() * m.Chosen * 4 * m.Width
 	return m.Layers*(8*m.Width+2*(m.Heads+m.KVHeads)*m.HeadSize) + inner + sent
 }
 
-// productInputs are the numbers that go into products for a token in a forward pass.
+// productInputs returns how many numbers enter products for a token in a forward pass.
 func (m Model) productInputs() float64 {
 	inner := m.Inner + 2*m.Width
 	if m.Experts > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// anchor is a measured step, from which the forecast scales to what is asked.
+// anchor is a measured step, from which the forecast scales to the question.
 type anchor struct {
 	device.Measured
 	gpu hardware.GPU
@@ -77,7 +77,7 @@ func (q *Question) measuredStep() (m device.Measured, flag string, err error) {
 	return m, "like", nil
 }
 
-// withoutWaits removes the waits from a measured step if --util says for which share the device computed.
+// withoutWaits shortens a measured step to the time of its device, if --util says for which share the device computed.
 func (q *Question) withoutWaits(m device.Measured) (device.Measured, string, error) {
 	if q.Text("util") == "" {
 		return m, "measured", nil

@@ -12,9 +12,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// UsualLayers is the number of layers if --layers is not given. Assumption: that of the
-// networks in the table lies between 12 and 53, and what launching takes is known
-// to a factor of 2.4 either way.
+// UsualLayers is the number of layers if --layers is not given. Assumption: the networks in the table have
+// 12 to 53, and the time of a launch is known to a factor of 2.4 either way.
 const UsualLayers = 50
 
 // readOwn reads a network that flags describe: its FLOP, bytes and parameters.

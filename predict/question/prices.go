@@ -23,17 +23,17 @@ func (q *Question) prices() Prices {
 }
 
 // fillWaste fills in what idling costs. It leaves it empty if neither the idle share nor a price is known.
-func (q *Question) fillWaste(s *job, p *Prediction) (err error) {
-	if p.Prices, err = q.prices().Read(s.Load.GPU, q.Table); err != nil {
+func (d *job) fillWaste(p *Prediction) (err error) {
+	if p.Prices, err = d.prices().Read(d.Load.GPU, d.Table); err != nil {
 		return err
 	}
-	p.Hours = hoursOfDay * math.Max(1, s.GPUs)
-	if q.Text("hours") != "" {
-		if p.Hours, _, err = q.value("hours"); err != nil {
+	p.Hours = hoursOfDay * math.Max(1, d.GPUs)
+	if d.Text("hours") != "" {
+		if p.Hours, _, err = d.value("hours"); err != nil {
 			return err
 		}
 	}
-	w := predict.Idle(s.Load.GPU, p.Answer.Stall, p.Hours, p.Prices)
+	w := predict.Idle(d.Load.GPU, p.Answer.Stall, p.Hours, p.Prices)
 	if w.Dollars.Low >= 0 || w.KWh.Low >= 0 {
 		p.Waste = &w
 	}
@@ -54,7 +54,8 @@ func (t Prices) Read(gpu hardware.GPU, table hardware.Table) (predict.Prices, er
 		if err != nil {
 			return p, fmt.Errorf("--price: %w", err)
 		}
-		if err := checkLimit("price", float64(v), func(v float64) string { return quantity.Price(v).String() }); err != nil {
+		show := func(v float64) string { return quantity.Price(v).String() }
+		if err := checkLimit("price", float64(v), show); err != nil {
 			return p, err
 		}
 		p.GPUHour = float64(v)

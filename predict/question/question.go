@@ -16,12 +16,12 @@ func (q *Question) Predict() (p Prediction, err error) {
 	if b, known := predict.FindStorageBenchmark(q.Text("mlperf")); known && b.State > 0 {
 		return q.askCheckpoint(b)
 	}
-	s := &job{Setup: unknownSetup(), Question: q}
-	if err := s.read(); err != nil {
+	d := &job{Setup: unknownSetup(), Question: q}
+	if err := d.read(); err != nil {
 		return Prediction{}, err
 	}
 	p = Prediction{
-		Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: q.On("sources"),
+		Setup: d.Setup, Inputs: d.inputs, Axes: d.axes, Title: d.title(), Sources: q.On("sources"),
 		All: q.On("all") || q.On("sources"),
 	}
 	for _, flag := range priceFlags {
@@ -29,54 +29,54 @@ func (q *Question) Predict() (p Prediction, err error) {
 	}
 	switch {
 	case q.On("roofline"):
-		err = q.askRoofline(s, &p)
-	case len(s.axes) > 0:
-		err = q.askSweep(s, &p)
+		err = d.askRoofline(&p)
+	case len(d.axes) > 0:
+		err = d.askSweep(&p)
 	default:
-		err = q.askOne(s, &p)
+		err = d.askOne(&p)
 	}
 	return p, err
 }
 
 // askOne solves a job without ranges, and the further questions about it.
-func (q *Question) askOne(s *job, p *Prediction) error {
-	if q.Drawn {
+func (d *job) askOne(p *Prediction) error {
+	if d.Drawn {
 		return errors.New("-o FILE.svg draws a sweep or a roofline: give one or two settings a range (--batch " +
 			"32..1024), or add --roofline. -o FILE.html writes a page of one setting, too")
 	}
 	var err error
-	if p.Answer, err = s.Solve(); err != nil {
+	if p.Answer, err = d.Solve(); err != nil {
 		return err
 	}
-	if note := s.emulatedStep(p.Answer); note != "" {
+	if note := d.emulatedStep(p.Answer); note != "" {
 		p.Answer.Notes = append(p.Answer.Notes, note)
 	}
-	if err := q.askFirst(s, p); err != nil {
+	if err := d.askFirst(p); err != nil {
 		return err
 	}
-	if q.Text("for") != "" {
-		if p.Sizing, err = q.size(s); err != nil {
+	if d.Text("for") != "" {
+		if p.Sizing, err = d.sizeForTarget(); err != nil {
 			return err
 		}
 	}
-	if q.On("walls") {
-		cluster, err := q.readCluster()
+	if d.On("walls") {
+		cluster, err := d.readCluster()
 		if err != nil {
 			return err
 		}
-		if p.Walls, err = s.Walls(cluster); err != nil {
+		if p.Walls, err = d.Walls(cluster); err != nil {
 			return err
 		}
 	}
-	return q.fillWaste(s, p)
+	return d.fillWaste(p)
 }
 
 // askFirst solves the first epoch apart, if later ones find a part of the data set in memory.
-func (q *Question) askFirst(s *job, p *Prediction) error {
-	if q.Text("cached") == "" && q.Text("dataset") == "" || s.Cached == 0 {
+func (d *job) askFirst(p *Prediction) error {
+	if d.Text("cached") == "" && d.Text("dataset") == "" || d.Cached == 0 {
 		return nil
 	}
-	first := s.Setup
+	first := d.Setup
 	first.Cached = 0
 	a, err := first.Solve()
 	p.First = &a
@@ -86,21 +86,21 @@ func (q *Question) askFirst(s *job, p *Prediction) error {
 // mostPoints is how many settings a sweep may have.
 const mostPoints = 1_000_000
 
-func (q *Question) askSweep(s *job, p *Prediction) error {
-	if q.Text("for") != "" || q.On("walls") {
+func (d *job) askSweep(p *Prediction) error {
+	if d.Text("for") != "" || d.On("walls") {
 		return errors.New("--for and --walls are about one setting: leave the range out")
 	}
 	n := 1
-	for _, axis := range s.axes {
+	for _, axis := range d.axes {
 		n *= len(axis.Values)
 	}
 	if n > mostPoints {
 		return fmt.Errorf("a sweep over %d settings: expected at most %d", n, mostPoints)
 	}
 	var err error
-	if p.Answer, err = s.Solve(); err != nil {
+	if p.Answer, err = d.Solve(); err != nil {
 		return err
 	}
 	p.Points = make([]predict.Point, 0, n)
-	return predict.Sweep(s.Setup, s.axes, func(point predict.Point) { p.Points = append(p.Points, point) })
+	return predict.Sweep(d.Setup, d.axes, func(point predict.Point) { p.Points = append(p.Points, point) })
 }

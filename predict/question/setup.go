@@ -309,7 +309,7 @@ func readKindOfData(d *job, _ string) (err error) {
 	return nil
 }
 
-// readPrepareRate reads --cpu as a rate, which stands for the cost of preparing.
+// readPrepareRate reads --cpu as a rate, which replaces the cost of preparing.
 func readPrepareRate(d *job, flag string) error {
 	if d.Text(flag) != "" && d.Text("prepare") != "" {
 		return errors.New("--cpu and --prepare say the same in two ways: give one")
@@ -480,7 +480,9 @@ func (d *job) noteStorage(row hardware.Storage, access predict.Access) {
 }
 
 // shardFormats are formats in which many samples share a file that is read in a row.
-var shardFormats = []string{"shards", "shard", "tar", "webdataset", "wds", "tfrecord", "mds", "parquet", "arrow", "lmdb"}
+var shardFormats = []string{
+	"shards", "shard", "tar", "webdataset", "wds", "tfrecord", "mds", "parquet", "arrow", "lmdb",
+}
 
 // readAccess reads how samples are stored: as given, as is usual for the kind of data, or as a file each.
 func readAccess(d *job, flag string) error {

@@ -92,40 +92,40 @@ const plotBatch = 64
 
 // askRoofline draws the workload of the setup, or all known ones if none is named. A batch that does not
 // fit is made smaller.
-func (q *Question) askRoofline(s *job, p *Prediction) error {
-	if q.Text("for") != "" || q.On("walls") {
+func (d *job) askRoofline(p *Prediction) error {
+	if d.Text("for") != "" || d.On("walls") {
 		return errors.New("--roofline does not go with --for or --walls: ask for them apart")
 	}
-	if s.Load.GPU.Name == "" {
+	if d.Load.GPU.Name == "" {
 		return errors.New("--roofline needs --gpu")
 	}
-	if s.Load.Precision == device.AnyPrecision {
-		s.Load.Precision = hardware.FP16
-		s.note("precision", string(hardware.FP16), "assumed, --precision")
+	if d.Load.Precision == device.AnyPrecision {
+		d.Load.Precision = hardware.FP16
+		d.note("precision", string(hardware.FP16), "assumed, --precision")
 	}
-	p.Title = fmt.Sprintf("Roofline of %s in %s", s.Load.GPU.Title, s.Load.Precision)
-	if q.describes() {
-		if s.Batch == 0 {
+	p.Title = fmt.Sprintf("Roofline of %s in %s", d.Load.GPU.Title, d.Load.Precision)
+	if d.describes() {
+		if d.Batch == 0 {
 			return errors.New("--roofline of a model needs --batch: leave --model out for all models")
 		}
-		r, err := s.DrawRoofline()
+		r, err := d.DrawRoofline()
 		p.Roofline = &r
 		return err
 	}
-	supply := s.Storage.Point
-	if s.GPUs > 1 {
-		supply /= s.GPUs
+	supply := d.Storage.Point
+	if d.GPUs > 1 {
+		supply /= d.GPUs
 	}
-	link := math.Sqrt(s.Link.Pageable[0].Value * s.Link.Pageable[1].Value) // the likely value, as Solve takes it
-	if s.Pinned {
-		link = s.Link.Pinned.Value
+	link := math.Sqrt(d.Link.Pageable[0].Value * d.Link.Pageable[1].Value) // the likely value, as Solve takes it
+	if d.Pinned {
+		link = d.Link.Pinned.Value
 	}
-	r, err := predict.RooflineOf(s.Load.GPU, s.Load.Precision, link, supply)
+	r, err := predict.RooflineOf(d.Load.GPU, d.Load.Precision, link, supply)
 	if err != nil {
 		return err
 	}
 	for _, w := range device.Workloads {
-		addWorkload(&r, *s, w, p)
+		addWorkload(&r, *d, w, p)
 	}
 	p.Roofline = &r
 	return nil
@@ -154,15 +154,15 @@ func addWorkload(r *predict.Roofline, s job, w device.Workload, p *Prediction) {
 	}
 }
 
-// size computes what the job needs to reach the utilisation of --for.
-func (q *Question) size(s *job) (*predict.Sizing, error) {
-	target, err := quantity.ParseShare(q.Text("for"))
+// sizeForTarget computes what the job needs to reach the utilisation of --for.
+func (d *job) sizeForTarget() (*predict.Sizing, error) {
+	target, err := quantity.ParseShare(d.Text("for"))
 	if err != nil {
 		return nil, fmt.Errorf("--for: %w", err)
 	}
-	z, err := s.Size(float64(target))
+	z, err := d.Size(float64(target))
 	if err != nil {
-		return nil, fmt.Errorf("--for %s: %w", q.Text("for"), err)
+		return nil, fmt.Errorf("--for %s: %w", d.Text("for"), err)
 	}
 	return &z, nil
 }

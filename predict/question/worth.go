@@ -21,7 +21,7 @@ type Worth struct {
 	Title       string
 	GPU         hardware.GPU    // the zero value if unknown
 	Utilization stoker.Interval // share of the time for which the device computes
-	AtMost      stoker.Interval // the speed-up if nothing waits
+	AtMost      stoker.Interval // the speed-up if input is always there
 	Rows        []WorthRow
 	Waste       *predict.Waste // of Hours
 	Hours       float64

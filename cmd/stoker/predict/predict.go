@@ -66,7 +66,8 @@ func suggestVerb(cmd *cobra.Command, name string) error {
 	}
 	for _, verb := range cmd.Commands() {
 		if spelling.Distance(name, verb.Name()) <= mostSlips {
-			return cli.AsUsage(hint.Attach(fmt.Errorf("%q is no file, and no verb of predict", name), verb.CommandPath()+" --help"))
+			err := fmt.Errorf("%q is no file, and no verb of predict", name)
+			return cli.AsUsage(hint.Attach(err, verb.CommandPath()+" --help"))
 		}
 	}
 	return nil
