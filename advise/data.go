@@ -86,7 +86,7 @@ func (a adviser) shards() (Fix, string) {
 	return fix, ""
 }
 
-// aboutWhole is how far the mean number of workers with data lies from a whole number, from which shards are of
+// aboutWhole is how far the mean number of workers with data is from a whole number, from which shards are of
 // unequal size: with few equal ones the same workers have data all the time. [J]
 const aboutWhole = 0.2
 

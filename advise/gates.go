@@ -96,8 +96,8 @@ func (g *gain) checkLinks() string {
 	return ""
 }
 
-// checkBeside refuses to move the host's work beside the device's if a file holds a kernel or two: one has
-// to end before the host goes on, or the host before it begins.
+// checkBeside refuses to move the host's work next to the device's if a file holds a kernel or two: one has
+// to end before the host continues, or the host before it begins.
 func (g *gain) checkBeside() string {
 	kernels := g.verdict.Grounds.Kernels
 	if g.fix.Name != overlap || kernels == 0 || kernels >= diagnose.FewWorks {

@@ -164,7 +164,7 @@ func (a adviser) spreadOverRun(plan Plan) Plan {
 	return plan
 }
 
-// mostlySteps is the share of a run that its steps take from which a gain of theirs is the run's. [J]
+// mostlySteps is the share of a run that its steps take from which their gain is the run's. [J]
 const mostlySteps = 0.95
 
 var nothingKnown = stoker.Interval{Low: math.NaN(), Point: math.NaN(), High: math.NaN()}

@@ -92,7 +92,7 @@ func (a adviser) blind() Plan {
 		return Plan{}
 	}
 	if edge := a.verdict.Ledger.Find(diagnose.RowEdge); edge.Line.Kind == diagnose.Iterating {
-		return Plan{} // each batch starts workers of its own: more of them start later
+		return Plan{} // each batch starts new workers: more of them start later
 	}
 	cores := int(math.Max(1, math.Floor(a.costs.Cores)))
 	from := any(a.costs.Workers)

@@ -8,7 +8,7 @@ import (
 )
 
 // serving advises a server: what the class names, in words of servers, with its line and a bound of
-// what it is worth. A server that keeps up is advised nothing.
+// its worth. A server that keeps up is advised nothing.
 func (a adviser) serving() Plan {
 	v := a.verdict
 	if v.Class == diagnose.LaunchBound {

@@ -181,7 +181,7 @@ func (a adviser) othersDelayFetches() bool {
 		c.FetchQueue > manyQueued*c.Fetch && c.FetchQueue <= c.Fetch // more is the loop's own queueing
 }
 
-// When other programs are worth a word next to another limit. [J] A fetch that waits for a
+// When other programs are worth a word next to another limit. [J] A fetch that is in the queue for a
 // core a quarter of its time is a third slower by it.
 const (
 	manyOthers = 0.1  // share of the job's cores that others use

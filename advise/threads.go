@@ -12,8 +12,8 @@ import (
 // crowded reports whether the workers' libraries compute with more threads than there are cores.
 func (a adviser) crowded() bool { return a.costs.CrowdedByThreads(a.run.Facts.Machine.Cores()) }
 
-// oneThread proposes one thread for each worker, or for the trainer that loads by itself. How much of the
-// threads' core time is work, and how much is waiting for each other, nobody counts: the gain is only bounded.
+// oneThread proposes one thread for each worker, or for the trainer that loads without workers. How much of the
+// threads' core time is work, and how much is waiting for each other, is not counted: the gain is only bounded.
 func (a adviser) oneThread() (Fix, string) {
 	crowded := a.crowded()
 	if !crowded && !a.costs.HelpersSpin() || a.idleKnown() && !a.isStarved() {

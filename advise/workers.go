@@ -155,7 +155,11 @@ func (a adviser) isStarved() bool { return a.verdict.Stall >= diagnose.LeastStal
 // bestWorkers is the smallest number of workers whose step is nearly the best that
 // this machine's cores and memory allow; cut says what ended the search early.
 func (a adviser) bestWorkers(now int) (best int, cut string) {
-	most := min(max(a.mostUseful(), now+1), mostWorkers)
+	more := now + 1
+	if a.verdict.Class.LacksCores() && float64(now) >= a.run.Facts.Machine.Cores() {
+		more = now // another one would only take its share of the cores from other programs, or from the loop
+	}
+	most := min(max(a.mostUseful(), more), mostWorkers)
 	if has := int(a.base.Shards); has > 0 {
 		most = min(most, max(has, now))
 	}
@@ -183,7 +187,7 @@ func (a adviser) bestWorkers(now int) (best int, cut string) {
 }
 
 // mostUseful is how many workers fill the job's cores: as many as there are, or more
-// if a fetch mostly waits for something else than a core.
+// if a fetch is mostly waiting for something else than a core.
 func (a adviser) mostUseful() int {
 	onCore := 1.0
 	if s := a.costs.Split; s != nil && s.Core < mostlyOnCore*(1-s.Queued) {

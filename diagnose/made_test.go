@@ -429,6 +429,25 @@ func TestThreadsOfWorkers(t *testing.T) {
 	}
 }
 
+// Batches that lock a quarter of the machine's memory are told; those of a loader that pins nothing are not.
+func TestPinnedQueue(t *testing.T) {
+	for _, c := range []struct {
+		memory float64
+		pinned bool
+		want   bool
+	}{{800e6, true, true}, {800e6, false, false}, {64e9, true, false}} {
+		made := starving().with(func(m *made) { m.facts.Machine.MemoryBytes = new(c.memory) })
+		run := made.run(t)
+		run.Facts.Loaders[0].Pinned = &c.pinned
+		got := slices.ContainsFunc(judge.Judge(run).Findings, func(f diagnose.Finding) bool {
+			return f.Name == diagnose.FindingDeepQueue && strings.Contains(f.Text, "page-locked")
+		})
+		if got != c.want {
+			t.Errorf("%+v: told %t", c, got)
+		}
+	}
+}
+
 // A batch that leaves a tile partly empty is told if the device is the limit, and no other.
 func TestUnevenBatch(t *testing.T) {
 	for _, c := range []struct {

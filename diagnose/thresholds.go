@@ -212,6 +212,7 @@ const (
 	LeastFetching  = 0.02 // share of the time, below which nothing is fetched to judge by; [J]
 	UsualWait      = 0.01 // share of a step, that a usual wait counts as at least; [J]
 	ShmPlanned     = 0.8  // share of /dev/shm that queued batches take; [J] batches differ
+	PinnedShare    = 0.25 // share of the machine's memory that queued batches lock; [J]
 	ShmLeft        = 0.1  // share of /dev/shm that is left at least; [J] others use it as well
 	WaitsOfHangs   = 0.7  // share of what hangs lose, above which they wait for a batch; [J]
 	OthersOfHangs  = 0.3  // share of it, below which they do not; [J]

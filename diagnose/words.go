@@ -86,7 +86,7 @@ var (
 		{FindingPinThread, "the one thread that pins batches is always at work", "uint8 batches, or pin_memory=False"},
 		{
 			FindingDeepQueue,
-			"batches of workers take nearly all of /dev/shm, or more",
+			"batches of workers take nearly all of /dev/shm, or a good part of memory page-locked",
 			"a smaller prefetch_factor, fewer workers, docker run --shm-size",
 		},
 		{

@@ -245,6 +245,10 @@ func (f *filler) besideSteps() float64 {
 	return on / all
 }
 
+// manySyncs is how many reads of the device a step has from which they are what every step does. [J] Sixty
+// values of sixty norms, not the loss and a metric.
+const manySyncs = 10
+
 // lineOfSync is the line on which steps wait for the device, if the host's other work is
 // short enough to hide behind the device's: without the wait it would cost nothing. The zero Line elsewhere.
 func (f *filler) lineOfSync() diagnose.Line {
@@ -252,7 +256,11 @@ func (f *filler) lineOfSync() diagnose.Line {
 	at := lineOf(c.SyncsAt)
 	busy := f.Util * c.Step
 	own := c.HostStep - stat.Or(c.Window.Asks().SyncTime, 0) - stat.Or(c.Wait, 0)
-	rare := c.Rare.Count > 0 && c.RareShare() >= f.Parts.Long
+	steady := f.Parts.Long
+	if c.Window.Asks().Syncs >= manySyncs { // on a machine without a free core that time is waiting for one
+		steady = max(steady, f.Parts.Host, f.Parts.Queued)
+	}
+	rare := c.Rare.Count > 0 && c.RareShare() >= steady
 	if at.Own.File == "" || !(c.Window.Asks().Syncs >= 1) || !(own <= busy) || rare {
 		return diagnose.Line{}
 	}

@@ -8,7 +8,7 @@ import (
 func (l filler) findStanding() (out []diagnose.Finding) {
 	for _, find := range []func() (diagnose.Finding, bool){
 		l.findHung, l.findRepeated, l.findSkipping, l.findWithoutData, l.findHangs, l.findStrangers, l.findSlowLink,
-		l.findPinThread, l.findDeepQueue,
+		l.findPinThread, l.findDeepQueue, l.findPinnedQueue,
 		l.findCopiedDataset,
 		l.findMemoryGrowth, l.findShortMemory,
 		l.findTooManyWorkers, l.findCrowdingThreads, l.findSlurmCores, l.findNUMARemote, l.findStorageSpikes,

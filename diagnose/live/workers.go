@@ -45,6 +45,28 @@ func (l filler) findDeepQueue() (diagnose.Finding, bool) {
 	return f, true
 }
 
+// findPinnedQueue tells of batches ahead that may take a good part of the machine's memory page-locked: that can
+// be neither swapped nor given to others, and where it runs out the program fails.
+func (l filler) findPinnedQueue() (diagnose.Finding, bool) {
+	loader, memory := l.judgedLoader(), stat.Value(l.run.Facts.Machine.MemoryBytes)
+	if loader == nil || l.Costs.Workers == 0 || l.Costs.Feed != nil || loader.Pinned == nil || !*loader.Pinned {
+		return diagnose.Finding{}, false
+	}
+	ahead := torchAhead
+	if n, ok := loader.Settings.Int(stoker.PrefetchFactor); ok {
+		ahead = n
+	}
+	need := float64(l.Costs.Workers*ahead) * loader.BatchBytes
+	if !(need >= diagnose.PinnedShare*memory) {
+		return diagnose.Finding{}, false
+	}
+	return diagnose.NewTextFinding(diagnose.FindingDeepQueue, fmt.Sprintf(
+		"%d batches of %s each may lie in page-locked memory at once: %s of the machine's %s, which can be neither swapped "+
+			"nor given to others. A smaller prefetch_factor, fewer workers, smaller samples (uint8), or pin_memory=False",
+		l.Costs.Workers*ahead, quantity.AboutBytes(loader.BatchBytes), quantity.AboutBytes(need),
+		quantity.AboutBytes(memory))), true
+}
+
 // findPinThread tells of PyTorch's thread that copies batches to page-locked memory, if it
 // is always at work and keeps the device waiting though the workers keep up.
 func (l filler) findPinThread() (diagnose.Finding, bool) {
