@@ -29,9 +29,11 @@ return its JSON::
 
     answer = stoker.predict(gpu="h100-sxm", batch=256, **stoker.count(model, torch.empty(1, 3, 224, 224)))
 
-`feed` lets the daemon decode the pictures of any other loader; batches stay the same bit by bit::
+`feed` lets the daemon decode the pictures of any other loader; batches stay the same bit by bit.
+With the address of a Ray cluster, the loaders' workers run there::
 
     stoker.feed()
+    stoker.feed(ray="auto", workers=32)
 
 `Decode` does this for Ray Data, from the bytes of pictures::
 
