@@ -42,7 +42,6 @@ from ..daemon.session import (
     meeting_place,
 )
 from ..handover import receiving
-from ..handover.receiving import Tally
 from ..handover.workers import handing_over
 from ..remote.iterators import choose_cluster, in_cluster
 from . import further, nodes, payoff, reach, stream
@@ -234,10 +233,9 @@ def _wrap_multi_init(original: Callable[..., None], home: str) -> Any:
                     return
         account = _find_account(loader) if wants_deferring() else None
         where, count = sys.modules[home], loader.num_workers
-        handed = 0 if account is None or in_worker() else count
-        tally = Tally() if account is None else account.tally
+        messages = None if account is None or in_worker() else account.messages
         with supplying_workers(account, count, patience(loader.timeout), where, "_worker_loop") as supply:
-            with handing_over(where, "_worker_loop", handed, tally) as takers:
+            with handing_over(where, "_worker_loop", count, messages) as takers:
                 original(self, loader, *rest, **more)
                 takers.append(self)
             if supply is not None:

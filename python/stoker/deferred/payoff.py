@@ -15,7 +15,7 @@ import threading
 import weakref
 from typing import Any
 
-from ..handover.receiving import Tally
+from ..handover.receiving import MessageCounts
 from .recipes import share
 
 #: The counts: fetches, fetches that deferred something, pictures; then, for the fetches compared,
@@ -37,7 +37,7 @@ class Account:
         self._totals = [0] * share.WORDS  # of all processes, when last read
         self._pending = [0] * share.WORDS  # counts not yet on the page
         self._hopeless = False
-        self.tally = Tally()  # of what its workers hand over
+        self.messages = MessageCounts()  # of what its workers hand over
         self.witness = ""  # code of the program that would notice a deferred tensor
 
     def count_fetch(self, deferred: bool, opened: int) -> bool:

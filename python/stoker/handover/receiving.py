@@ -29,7 +29,7 @@ HEAD = struct.Struct("<Q")  # a packet's number
 #: The sockets by which workers send descriptors: by the iterator's key, a list by worker.
 _ends: dict[str, list[socket.socket]] = {}
 _now = threading.local()
-_tallies: dict[str, Tally] = {}  # of the iterators' data sets
+_messages: dict[str, MessageCounts] = {}  # of the iterators' data sets
 #: Mapped rooms of an iterator's workers that may be used again, by worker and number.
 _maps: dict[str, dict[tuple[int, int], mmap.mmap]] = {}
 #: With more rooms than these, the trainer keeps batches: a small part of a batch would keep its
@@ -48,15 +48,15 @@ class Counts:
 counts = Counts()
 
 
-class Tally:
+class MessageCounts:
     """Counts of one data set's messages, and of those with a tensor or an array."""
 
     def __init__(self) -> None:
-        self.messages = self.found = 0
+        self.all = self.found = 0
 
     def is_fruitless(self) -> bool:
         """Whether its batches have nothing that could be handed over."""
-        return self.messages >= _FRUITLESS and not self.found
+        return self.all >= _FRUITLESS and not self.found
 
 
 def say() -> str:
@@ -71,15 +71,15 @@ def _size(count: int) -> str:
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
-def expect(key: str, ends: list[socket.socket], tally: Tally) -> None:
+def expect(key: str, ends: list[socket.socket], messages: MessageCounts) -> None:
     """Receive batches of an iterator from these sockets, and count them."""
-    _ends[key], _maps[key], _tallies[key] = ends, {}, tally
+    _ends[key], _maps[key], _messages[key] = ends, {}, messages
 
 
 def forget(key: str) -> None:
     """Forget an iterator. Batches in its sockets are lost."""
     _maps.pop(key, None)
-    _tallies.pop(key, None)
+    _messages.pop(key, None)
     for end in _ends.pop(key, ()):
         end.close()
 
@@ -103,9 +103,9 @@ def open_message(
     the body's references.
     """
     leases = _lease(key, worker, number, rooms, kept)
-    if tally := _tallies.get(key):
-        tally.messages += 1
-        tally.found += bool(places)
+    if messages := _messages.get(key):
+        messages.all += 1
+        messages.found += bool(places)
     counts.batches += 1
     counts.bytes += sum(used for _, _, used in rooms)
     counts.left += sum(not isinstance(place, tuple) for place in places)

@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def handing_over(home: ModuleType, name: str, count: int, tally: receiving.Tally) -> Iterator[list[Any]]:
+def handing_over(home: ModuleType, name: str, count: int, messages: receiving.MessageCounts | None) -> Iterator[list[Any]]:
     """Make workers that are started within this context hand batches over; home.name is their loop.
 
-    The caller appends the iterator that receives the batches to the list that is yielded. tally has
-    the counts of the data set's earlier iterators: if these had nothing to hand over, this one goes
-    PyTorch's way.
+    The caller appends the iterator that receives the batches to the list that is yielded. messages
+    has the counts of the data set's earlier iterators. If these had nothing to hand over, or if it is
+    None, this iterator goes PyTorch's way.
     """
-    pairs = _pairs(count) if sending.able and not tally.is_fruitless() and not find_lack(count) else []
-    if not pairs:
+    able = messages is not None and sending.able and not messages.is_fruitless() and not find_lack(count)
+    pairs = _pairs(count) if able else []
+    if messages is None or not pairs:
         yield []
         return
     key, before = uuid.uuid4().hex, getattr(home, name)
     takers: list[Any] = []
     theirs = [their for _, their in pairs]
-    receiving.expect(key, [ours for ours, _ in pairs], tally)
+    receiving.expect(key, [ours for ours, _ in pairs], messages)
     setattr(home, name, _Loop(before, (home.__name__, name), theirs, key))
     try:
         yield takers
