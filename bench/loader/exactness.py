@@ -208,7 +208,7 @@ def program(names, wanted, workers):
     import torch
     import torchvision.transforms as T
     from PIL import Image
-    from torch.utils.data import DataLoader, Dataset, IterableDataset
+    from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
     warnings.simplefilter("ignore")
     files = []
@@ -236,7 +236,7 @@ def program(names, wanted, workers):
         def __init__(self, state, act):
             self.state, self.act, self.shift = state, act, Shifted()
             self.next = made[state]()
-            self.calls = torch.zeros(1, dtype=torch.int64).share_memory_()
+            self.calls = torch.zeros(1 + workers, dtype=torch.int64).share_memory_()  # of each process, as two would race
             self.count = 0
 
         def __len__(self):
@@ -258,7 +258,8 @@ def program(names, wanted, workers):
             return self.next() if self.next else self.count
 
         def __getitem__(self, index):
-            self.calls += 1
+            worker = get_worker_info()
+            self.calls[0 if worker is None else 1 + worker.id] += 1
             image = Image.open(io.BytesIO(files[index % len(files)])).convert("RGB")
             if self.state == "transform":
                 image = self.shift(image)
@@ -297,7 +298,7 @@ def program(names, wanted, workers):
                     error = f"{type(raised).__name__}: {str(raised).strip().splitlines()[-1]}"
                 after = torch.rand(1).item(), random.random(), np.random.rand(), Data.seen if not workers else 0
                 # After an error the other worker may have prepared one batch more, or not yet.
-                calls = None if error and workers else int(data.calls)
+                calls = None if error and workers else int(data.calls.sum())
                 print(json.dumps([f"{state} / {name} / {kind} / {workers} workers", into.hexdigest(), error, calls, repr(after)]), flush=True)
     unhandled = Data("error that comes once", next(iter(acts.values())))
     for _ in DataLoader(unhandled, BATCH, num_workers=workers):
