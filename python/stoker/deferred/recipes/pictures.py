@@ -815,13 +815,17 @@ class _DeferredBytes:
         return self
 
 
+def _is_deep_copy(frame: types.FrameType | None) -> bool:
+    """Whether copy.deepcopy asks for a state: itself, or through the __getstate__ of a subclass of Pillow's."""
+    while frame and frame.f_code.co_name == "__getstate__" and frame.f_globals.get("__name__", "").startswith("PIL."):
+        frame = frame.f_back
+    return frame is not None and frame.f_code is copy.deepcopy.__code__
+
+
 def _wrap_getstate(original: Callable[..., Any]) -> Any:
     @functools.wraps(original)
     def __getstate__(self: Any) -> Any:
-        frame = _caller(1)
-        while frame.f_code.co_name == "__getstate__" and frame.f_globals.get("__name__", "").startswith("PIL."):
-            frame = frame.f_back  # of a subclass of Pillow's
-        recipe = find_recipe(self) if frame.f_code is copy.deepcopy.__code__ else None
+        recipe = find_recipe(self) if recording() and _is_deep_copy(_caller(1)) else None
         if recipe is None:
             return original(self)
         return [self.info, self.mode, self.size, None, _DeferredBytes(recipe.copy())]
