@@ -271,14 +271,7 @@ func TestLineBetweenSteps(t *testing.T) {
 // checkLineBetween looks for the kind of the line on which a launching thread is half of its time.
 func checkLineBetween(t *testing.T, kind diagnose.Kind, stack string) {
 	t.Helper()
-	d := newDiary()
-	for i := range 1000 {
-		rest := 0.0
-		if i%10 == 9 {
-			rest = 0.2
-		}
-		d.step(1, recording.Train, 0, 0.02, rest, i == 0)
-	}
+	d := diaryOfUploads()
 	d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/7;loop;"+stack)...)
 	d.run.Series = append(d.run.Series, d.busy)
 	r := judge.Judge(&d.run).Ledger

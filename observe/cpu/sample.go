@@ -107,8 +107,7 @@ func (j *Job) sampleWants(now float64, to Sink) {
 	wants := 0
 	for _, entry := range threads {
 		stat, _ := os.ReadFile(fmt.Sprintf("%s/%d/task/%s/stat", j.tree.path, pid, entry.Name()))
-		_, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
-		if bytes.HasPrefix(state, []byte("R")) {
+		if letter, _ := stateLetter(stat); letter == 'R' {
 			wants++
 		}
 	}

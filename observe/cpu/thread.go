@@ -58,12 +58,10 @@ func (t *thread) close() {
 // look reads what the thread is doing now. The buffer is reused from thread to
 // thread. ok is false when the thread is gone.
 func (t *thread) look(buffer []byte) (state recording.State, ok bool) {
-	stat := pread(t.stat, buffer)
-	end := bytes.LastIndexByte(stat, ')') // the name before it may hold anything
-	if end < 0 || end+2 >= len(stat) {
+	letter, ok := stateLetter(pread(t.stat, buffer))
+	if !ok {
 		return 0, false
 	}
-	letter := stat[end+2]
 	if letter != 'S' && letter != 'D' {
 		return threadState(letter, "")
 	}
@@ -79,6 +77,15 @@ func (t *thread) look(buffer []byte) (state recording.State, ok bool) {
 		return t.slept, true
 	}
 	return threadState(letter, "")
+}
+
+// stateLetter returns the state in a text of proc_pid_stat(5). The name before it may hold anything.
+func stateLetter(stat []byte) (letter byte, ok bool) {
+	end := bytes.LastIndexByte(stat, ')')
+	if end < 0 || end+2 >= len(stat) {
+		return 0, false
+	}
+	return stat[end+2], true
 }
 
 // Glance is what the first thread of a process does now, and when the process began

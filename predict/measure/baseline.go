@@ -242,6 +242,11 @@ const spinLeast = 0.13
 // Helped reports whether other threads of the trainer took part in fetching.
 func (c Costs) Helped() bool { return c.HelperCPU > helpersSeen*c.FetchCPU }
 
+// workersHelped reports whether other threads of the workers took part in fetching.
+func (c Costs) workersHelped() bool {
+	return c.WorkerHelpers > helpersSeen*(c.WorkerCPU-c.WorkerHelpers)
+}
+
 // HelpersSpin reports whether the launching thread's core time is inflated by
 // intra-op threads: they take part, and they have to queue for a core, so that
 // the thread spins at the end of each operation until its helper had its turn.
@@ -257,7 +262,7 @@ const severalThreads = 1.5
 // threads take a good part of the workers' core time, and together with those that fetch they want more
 // cores than the job may use. More workers would add as many again.
 func (c Costs) CrowdedByThreads(cores float64) bool {
-	if c.Workers == 0 || c.Feed != nil || !(c.WorkerHelpers > helpersSeen*(c.WorkerCPU-c.WorkerHelpers)) {
+	if c.Workers == 0 || c.Feed != nil || !c.workersHelped() {
 		return false
 	}
 	busy := min(1, stat.Or(c.Fetch/(float64(c.Workers)*c.HostStep), 1))

@@ -375,7 +375,7 @@ func (c *Costs) sockets(run *recording.Run) {
 		}
 	}
 	inside := min(1, c.Fetch/(float64(c.Workers)*c.HostStep)) // of a worker's time, by the clock around a fetch
-	if c.WorkerHelpers > helpersSeen*(c.WorkerCPU-c.WorkerHelpers) {
+	if c.workersHelped() {
 		return // they wait for threads of their own
 	}
 	if parked := inside - c.WorkersBusy; c.Workers > 0 && parked > 0 && c.Received >= NetworkRate {
