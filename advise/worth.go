@@ -155,9 +155,8 @@ func orderPlan(fixes []Fix) {
 	})
 }
 
-// hostOnly reports whether the loader's own side is all that is known: what a
-// change is worth is then bounded by the CPU side's wait, of which the device may
-// cover any part.
+// hostOnly reports whether only the loader's side was measured. The CPU side's wait
+// then bounds a gain, because the device may cover any part of that wait.
 func (a adviser) hostOnly() bool {
 	return a.costs.Feed != nil && math.IsNaN(a.verdict.Stall) && math.IsNaN(a.verdict.Idle)
 }

@@ -448,7 +448,7 @@ func TestPinnedQueue(t *testing.T) {
 	}
 }
 
-// A batch that leaves a tile partly empty is told if the device is the limit, and no other.
+// A batch that leaves a tile partly empty is a finding only if the device is the limit.
 func TestUnevenBatch(t *testing.T) {
 	for _, c := range []struct {
 		made made

@@ -14,7 +14,7 @@ var (
 	InputStall = Ramp{0.03, 0.07, "share of the window", "[J] runs that need nothing lie below 5 %"}
 	// InputLost is the same wait, if other causes are judged by the rest.
 	InputLost = Ramp{0.05, 0.20, "share of the window", "published: XProf's moderately and highly input-bound"}
-	// InputBesideDevice is the same wait, from where it is the limit though a faster device would bring more.
+	// InputBesideDevice is the same wait, if a faster device would bring more than faster input.
 	InputBesideDevice = Ramp{0.09, 0.11, "share of the window", "[J] in the middle of XProf's moderately input-bound"}
 	// IdleByMeter is idle time by a meter alone, which is an upper bound of that wait.
 	IdleByMeter = Ramp{0.10, 0.25, "share of the window", "[J]"}

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// DescribeFleet returns eight lines: the cost, what it pays for, and which figure matters most.
+// DescribeFleet returns eight lines: the cost, its parts, and the figure that it depends on most.
 func DescribeFleet(f question.Fleet) [][2]string {
 	lines := [][2]string{
 		{"cost", describeCost(f)},

@@ -217,7 +217,7 @@ class Arrays(Dataset):
 
 
 def arrays() -> None:
-    """A data set of the program's own gives rows of arrays, one by one, to a loop that loads by itself."""
+    """The program's data set returns rows of arrays one by one, with num_workers=0."""
     train(DataLoader(Arrays(), 1024, shuffle=True), 0.002)
 
 

@@ -93,7 +93,7 @@ def shards(workers: int) -> None:
 
 
 def resume(workers: int, skipped: int = 400) -> None:
-    """A loop that discards batches up to the place where it left off. After that, the device is the limit."""
+    """A loop that skips the batches before its checkpoint. After that, the device is the limit."""
     device = Device()
     for number, batch in enumerate(DataLoader(Rows(10**6, 0.002), 8, num_workers=workers, pin_memory=True)):
         if number >= skipped:

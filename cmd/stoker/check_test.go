@@ -11,7 +11,7 @@ import (
 )
 
 // --check without a value fails a run whose device is not kept busy, whichever its class, and a run
-// of which nothing is known.
+// that cannot be judged.
 func TestCheckWithoutValue(t *testing.T) {
 	for _, c := range []struct {
 		verb, file string

@@ -149,9 +149,9 @@ func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
 	return begin, end, setsUp
 }
 
-// contextMade is when the first call of a program ends that makes the context: a long one
-// before its first work, of any name. 0 where there is none. works is when that
-// work begins.
+// contextMade returns when the program's first long call ended: that creates the
+// context, whatever its name. 0 without such a call. works is when the first device
+// work began.
 func (a *Analysis) contextMade(d *Device) (made, works int64) {
 	h := &a.t.Host
 	first := a.t.Device.Start[a.works.members(d.Index)[0]]

@@ -19,8 +19,8 @@ const (
 	twoSigmas = 1.96
 )
 
-// findLines are the lines on which those that load for the judged trainer spend their
-// time, most first. With workers, loads of its own thread belong to another loader.
+// findLines returns the lines on which the judged trainer's loading threads spend their
+// time, longest first. With workers, the trainer's own thread loads for another loader.
 func (l filler) findLines() []diagnose.Line {
 	stacks, looks := l.run.FetchStacks(l.From, l.To,
 		recording.Loading{PID: l.Costs.Window.PID, Worker: l.Costs.Workers > 0})

@@ -8,9 +8,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// findSkipping tells of a loop that fetches batches and does nothing with them until it comes
-// to where it left off: as frameworks do to resume in the middle of an epoch. They are a
-// separate phases and count in no step (recording.Skip).
+// findSkipping reports a loop that fetches batches and discards them, as frameworks do to resume
+// in the middle of an epoch. Such batches are a separate phase (recording.Skip) and no steps.
 func (l filler) findSkipping() (diagnose.Finding, bool) {
 	n, seconds, trains := 0, 0.0, false
 	f := diagnose.NewFinding(diagnose.FindingSkippingBatches)

@@ -15,9 +15,9 @@ type trainingLaw struct {
 	// The rate of attention over that of the best products: FlashAttention on an A100, PyTorch's on later
 	// chips, and cuDNN's on those.
 	attentionAmpere, attentionLater, attentionFused float64
-	// youngBlackwell is a further share of products and attention in PyTorch on Blackwell, for whose chips
+	// onBlackwell is a further share of products and attention in PyTorch on Blackwell, for whose chips
 	// its kernels are new.
-	youngBlackwell float64
+	onBlackwell float64
 	// v5pShare and v6eShare are the shares of the sheet's peak that those TPUs reach. Others take the mean.
 	v5pShare, v6eShare float64
 	// How often the numbers of layerNumbers pass device memory: with one operator after the other (eager
@@ -35,7 +35,7 @@ type trainingLaw struct {
 var law = trainingLaw{
 	inModels: 0.78, inXLA: 0.94, narrow: 0.85,
 	attentionAmpere: 0.40, attentionLater: 0.23, attentionFused: 0.50,
-	youngBlackwell: 0.71, v5pShare: 0.78, v6eShare: 0.55,
+	onBlackwell: 0.71, v5pShare: 0.78, v6eShare: 0.55,
 	apart: 2.1, together: 0.67, castBytes: 1.7,
 	reachedNetwork: 0.5, hiddenGather: 0.9, hiddenTensor: 0.45,
 }
@@ -139,16 +139,16 @@ func (t Training) productRate(p hardware.Precision) float64 {
 	case t.Stack == XLA:
 		return peak * t.GPU.ProductShare(p).Value * law.inModels * law.inXLA
 	}
-	return peak * t.GPU.ProductShare(p).Value * law.inModels * t.young()
+	return peak * t.GPU.ProductShare(p).Value * law.inModels * t.blackwellShare()
 }
 
-// young returns the share that PyTorch reaches on Blackwell of what it reaches on earlier chips.
-func (t Training) young() float64 {
+// blackwellShare returns what PyTorch reaches on Blackwell, over its share of peak on earlier chips.
+func (t Training) blackwellShare() float64 {
 	major := t.GPU.ComputeMajor
 	if !t.isPyTorch() || major < blackwellMajor || major >= geforceMajor {
 		return 1
 	}
-	return law.youngBlackwell
+	return law.onBlackwell
 }
 
 // isPyTorch reports whether the stack is plain PyTorch, without kernels of Transformer Engine or XLA.
@@ -167,7 +167,7 @@ func (t Training) attentionRate() float64 {
 		return best * law.attentionFused
 	case t.GPU.ComputeMajor >= blackwellMajor:
 		best = onBlackwell * hopper.FP16.Value * hopper.ProductShare(hardware.FP16).Value
-		return best * law.attentionLater * t.young()
+		return best * law.attentionLater * t.blackwellShare()
 	}
 	return best * law.attentionLater
 }

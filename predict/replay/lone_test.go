@@ -82,7 +82,7 @@ func only(m *machine, rank int32) *recording.Run {
 
 const allReduce, allToAll = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "ncclDevKernel_SendRecv(x)"
 
-// A program that does not learn exchanges what it computes on: twice the batch, twice the exchange.
+// Inference exchanges activations, not gradients: twice the batch takes twice the exchange.
 func TestExchangesGrowWithTheBatchOfInference(t *testing.T) {
 	for _, learns := range []bool{false, true} {
 		run := job(allReduce).done()

@@ -121,8 +121,8 @@ func runWatch(ctx context.Context, a *cli.App, args []string, once bool) error {
 const endSoon = 5 * time.Second
 
 // endOnSignal leaves the screen when a signal would end this process and leave the terminal in
-// raw mode: on SIGINT as on the key q, on other signals with exit code 128+n. A terminal that
-// nobody reads cannot be left properly. Then, after endSoon or a second signal, the process ends
+// raw mode: on SIGINT as on the key q, on other signals with exit code 128+n. If
+// no process reads the terminal, the screen cannot be left. Then, after endSoon or a second signal, the process ends
 // after restoring the terminal's modes. Call shown once the screen has been left.
 func endOnSignal(end context.CancelCauseFunc) (shown func()) {
 	in := int(os.Stdin.Fd())
