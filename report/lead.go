@@ -150,7 +150,7 @@ func FurtherEvidence(v diagnose.Verdict) []string {
 // LeadsWithFix reports whether the best fix is what to do first. It is not while the model
 // computes on the CPU, for any gain.
 func LeadsWithFix(v diagnose.Verdict, plan advise.Plan) bool {
-	return len(plan.Fixes) > 0 && v.Class != diagnose.ComputeOnCPU
+	return len(plan.Fixes) > 0 && v.Headline() != diagnose.ComputeOnCPU
 }
 
 // sayNext says what to do first, and the command for it.
