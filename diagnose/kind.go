@@ -153,8 +153,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Garbage: {
 		"Python collects garbage",
-		"no gc.collect() in the loop. gc.collect(); gc.freeze() once before it takes what is there out of later " +
-			"collections. gc.disable() with a collection every 1,000 steps bounds the rest",
+		"make fewer objects that live on (whole arrays, one tensor in the place of many), and call no gc.collect() in the " +
+			"loop. gc.collect(); gc.freeze() once before it takes what is there out of later collections. gc.disable() with " +
+			"a collection every 1,000 steps bounds the rest",
 	},
 	EmptyCache: {
 		"device memory is given back to the driver",
