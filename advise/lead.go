@@ -53,6 +53,15 @@ func (a adviser) bridgeEpochs(fix *Fix) {
 	if l == nil || l.Kind != "" {
 		return
 	}
+	if a.costs.StartsWithWork() {
+		fix.Title = fmt.Sprintf("the first batch of an epoch takes a worker %s of its own work, in each epoch again: a smaller "+
+			"shuffle buffer, an index that is read once and kept, or a data set that goes on from epoch to epoch",
+			quantity.AboutSeconds(a.costs.FirstFetch))
+		if line := a.verdict.Lines; len(line) > 0 && line[0].Own.File != "" {
+			fix.At = line[0].Short()
+		}
+		return
+	}
 	stay, _ := l.Settings.Bool(stoker.PersistentWorkers)
 	workers, known := l.Settings.Int(stoker.NumWorkers)
 	if known && workers > 0 && l.Anew {
