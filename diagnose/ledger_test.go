@@ -442,6 +442,22 @@ func TestLineOfEvaluation(t *testing.T) {
 	}
 }
 
+// Batches of one sample in evaluation are what costs there, whatever waits for them.
+func TestSmallBatchesOfEvaluation(t *testing.T) {
+	for size, want := range map[int]bool{1: true, 32: false} {
+		d := diaryOfEvaluations(0.3, 0)
+		d.run.Facts.Loaders[0].Settings = stoker.Settings{stoker.BatchSize: 32, stoker.NumWorkers: 2}
+		d.run.Facts.Loaders[1].Settings = stoker.Settings{stoker.BatchSize: size, stoker.NumWorkers: 2}
+		v := d.judgeSeen(map[string]float64{"asleep;/home/me/train.py:20 validate;torch/utils/data/dataloader.py:1 __next__": 0.6})
+		plan := advise.Rank(&d.run, v)
+		if got := slices.ContainsFunc(plan.Fixes, func(f advise.Fix) bool {
+			return len(f.Changes) == 1 && f.Changes[0].Setting == stoker.BatchSize && f.Changes[0].To == 32
+		}); got != want {
+			t.Errorf("batches of %d: %+v", size, plan.Fixes)
+		}
+	}
+}
+
 // What the device still has to do when evaluation begins is work of the steps before it.
 func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
 	d := newDiary()
