@@ -144,7 +144,10 @@ func (c *Costs) firstFetch(run *recording.Run) float64 {
 	var firsts []float64
 	for _, subject := range c.fetchers(run) {
 		wall, count := run.Find(recording.FetchWall, subject), run.Find(recording.FetchCount, subject)
-		if c.Workers > 0 && len(wall.V) > 0 && len(count.V) > 0 && wall.T[0] >= c.Window.Start {
+		if wall == nil || count == nil || c.Workers == 0 {
+			continue
+		}
+		if len(wall.V) > 0 && len(count.V) > 0 && wall.T[0] >= c.Window.Start {
 			firsts = append(firsts, wall.V[0]-max(0, count.V[0]-1)*c.Fetch)
 		}
 	}
