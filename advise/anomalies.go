@@ -17,7 +17,8 @@ func (a adviser) noAnomalies() (Fix, string) {
 		return Fix{}, ""
 	}
 	return Fix{
-		Name: diagnose.FindingAnomalyDetection, Title: "switch autograd's anomaly detection off", Effort: Code, Risk: NoRisk,
+		Name: diagnose.FindingAnomalyDetection, Title: "switch autograd's anomaly detection off",
+		Effort: Code, Risk: NoRisk,
 		Forecast: a.atMost(a.atIdle()), Cause: true,
 		Notes: []string{diagnose.Anomalies.Advice()},
 	}, ""
