@@ -79,6 +79,10 @@ func (a adviser) persistence() (Fix, string) {
 	if edge.IsOwnWork() && edge.LineShare >= mostOfEdge || edge.Line.Kind == diagnose.Iterating {
 		return fix, "the first batch of an epoch waits for " + edge.Line.Short() + ", however long workers stay"
 	}
+	if a.costs.StartsWithWork() {
+		return fix, fmt.Sprintf("the first batch of an epoch takes a worker %s of its own work, however long workers stay",
+			quantity.AboutSeconds(a.costs.FirstFetch))
+	}
 	fix.Changes = []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.forecast(fix.Changes...)
 	if edge.IsOwnWork() {

@@ -207,14 +207,14 @@ func (l filler) findTinyCopies(in insideSteps) (diagnose.Finding, bool) {
 
 // askOneRankLate is whether the other ranks wait for one in their collectives: its own wait is the shortest.
 func (l filler) askOneRankLate() diagnose.Quantity {
-	least, most, rank := math.Inf(1), 0.0, 0
+	least, most, last := math.Inf(1), 0.0, recording.Window{}
 	for _, k := range l.trainers {
 		in, ok := sumInsides(k.Window)
 		if !ok || len(l.trainers) < 2 {
 			return diagnose.Quantity{}
 		}
 		if in.exchange < least {
-			least, rank = in.exchange, k.Window.Rank
+			least, last = in.exchange, k.Window
 		}
 		most = max(most, in.exchange)
 	}
@@ -224,6 +224,21 @@ func (l filler) askOneRankLate() diagnose.Quantity {
 	l.RankLateBy = most - least
 	return diagnose.AskShare("Do the other ranks wait for one?", l.RankLateBy, diagnose.RankLate, "").
 		WithEvidence(l.RankLateBy, "ratio", "step.exchange",
-			"rank %d comes last to collectives: it spends %s of its time in them, another rank %s", rank,
+			"%s comes last to collectives: it spends %s of its time in them, another rank %s", l.nameRank(last),
 			quantity.Percent(least), quantity.Percent(most))
+}
+
+// nameRank names the rank of a window: by its number, or by its device where several have the same number, as
+// processes that multiprocessing starts are told none.
+func (l filler) nameRank(w recording.Window) string {
+	same := 0
+	for _, k := range l.trainers {
+		if k.Window.Rank == w.Rank {
+			same++
+		}
+	}
+	if p := l.run.FindProcess(w.PID); same > 1 && p != nil && p.Device >= 0 {
+		return fmt.Sprintf("the rank of GPU %d", p.Device)
+	}
+	return fmt.Sprintf("rank %d", w.Rank)
 }

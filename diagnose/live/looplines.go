@@ -83,6 +83,8 @@ var loopBy = kindsByFile{
 	}},
 	{diagnose.Subprocess, []string{"subprocess.py", "multiprocessing/popen", "multiprocessing/process.py"}},
 	{diagnose.Compiling, []string{"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/_functorch/"}},
+	{diagnose.Profiling, []string{"torch/profiler/"}}, // record_function, which all may call, is in torch/autograd
+	{diagnose.Anomalies, []string{"torch/fx/traceback.py"}},
 	{diagnose.Plotting, []string{"matplotlib/", "seaborn/", "plotly/"}},
 	{diagnose.Logging, []string{
 		"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "torch/utils/tensorboard/", "tensorboard/",
