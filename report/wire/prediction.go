@@ -259,8 +259,8 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 	o := &jsonSizing{
 		Target: z.Target, Step: stat.Known(z.Step), Reached: z.Reached, Workers: z.Workers,
 		Cores: z.Cores, Storage: z.Storage, Reads: z.Reads,
-		Link: z.Link, PrepareRate: z.PrepareRate, Batches: z.Batches, Changes: []jsonNeed{}, Impossible: append([]string{},
-			z.Impossible...), Worst: append([]string{}, z.Worst...), Unknown: missingJSON(z.Unknown),
+		Link: z.Link, PrepareRate: z.PrepareRate, Batches: z.Batches, Changes: []jsonNeed{},
+		Impossible: append([]string{}, z.Impossible...), Worst: append([]string{}, z.Worst...), Unknown: missingJSON(z.Unknown),
 	}
 	for _, n := range z.Changes {
 		o.Changes = append(o.Changes, jsonNeed{n.Input, stat.Known(n.From), n.To, n.Unit})
