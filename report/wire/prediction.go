@@ -58,6 +58,7 @@ type jsonForecast struct {
 	Next        *jsonLimit        `json:"next"`
 	Gain        stoker.Interval   `json:"speedup_until_next"`
 	Demand      predict.Demand    `json:"demand"`
+	Enough      *int              `json:"enough_workers"` // that do as much; null if more than half are needed
 	Crossover   predict.Crossover `json:"crossover"`
 }
 
@@ -198,7 +199,7 @@ func (o *prediction) addAnswer(p question.Prediction) {
 		Step:     a.Step,
 		Slowdown: a.Slowdown, Stall: a.Stall, Binds: limitJSON(a.Bound), Longest: limitJSON(a.Longest),
 		Next: limitJSON(a.Next), Gain: a.Gain,
-		Demand: a.Demand, Crossover: a.Crossover,
+		Demand: a.Demand, Crossover: a.Crossover, Enough: countOrNull(p.Enough),
 	}
 	if first := p.First; first != nil {
 		o.First = &jsonFirst{first.Utilization, first.Throughput, first.Step, limitJSON(first.Bound)}
