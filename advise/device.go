@@ -32,9 +32,9 @@ func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
 	size, known := a.base.Settings.Float(stoker.BatchSize)
 	device := a.findDevice()
 	subject := fmt.Sprintf("gpu/%d", device.Index)
-	used = most(a.run.Find(recording.PeakReserved, subject))
+	used = a.run.Find(recording.PeakReserved, subject).Largest()
 	if math.IsNaN(used) { // of all programs on the device
-		used = most(a.run.Find(recording.GPUMemory, subject))
+		used = a.run.Find(recording.GPUMemory, subject).Largest()
 	}
 	if device.MemoryBytes != nil {
 		total = *device.MemoryBytes
@@ -58,19 +58,6 @@ func (a adviser) findDevice() recording.GPU {
 		}
 	}
 	return device
-}
-
-func most(s *recording.Series) float64 {
-	top := math.NaN()
-	if s == nil {
-		return top
-	}
-	for _, v := range s.V {
-		if !(v <= top) {
-			top = v
-		}
-	}
-	return top
 }
 
 // roundBatch returns the largest good batch size up to n.
