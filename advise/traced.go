@@ -28,7 +28,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 		most := a.mostOf(f)
 		fix := Fix{
 			Name: name, Title: titleOf(f), Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: notesOf(f),
-			Untested: true, At: a.lineOf(f),
+			Untested: true, At: a.lineOf(f), Lossless: !a.verdict.Grounds.ReadsLoss(),
 			Forecast: predict.Forecast{
 				Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: most},
 				Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
