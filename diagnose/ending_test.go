@@ -66,8 +66,9 @@ func TestATrainingThatFailed(t *testing.T) {
 			!strings.Contains(v.Findings[0].Text, want) {
 			t.Errorf("%s: %s (%s): %+v", kind, v.Class, whole.Class, v.Findings)
 		}
-		if _, v = ended(t, 0, exit); kind != "KeyError" && !strings.Contains(v.Do(), want) {
-			t.Errorf("%s before the first step: %q", kind, v.Do())
+		run, v := ended(t, 0, exit)
+		if lead := report.LeadOf(run, v, advise.Rank(run, v), ""); kind != "KeyError" && !strings.Contains(lead.Next, want) {
+			t.Errorf("%s before the first step: %+v", kind, lead)
 		}
 	}
 }
