@@ -162,7 +162,7 @@ func (a adviser) half() (Fix, string) {
 		format = hardware.FP16
 	}
 	if a.base.Settings.Text(stoker.Precision) == "float16" && format == hardware.BF16 && gpu.ComputeMajor > 0 {
-		return Fix{Name: string(stoker.Precision)}, "it is 16 bits already. Where a loss overflows (NaN) take bf16, which is " +
+		return Fix{Name: string(stoker.Precision)}, "it is 16 bits already. If a loss overflows (NaN), take bf16, which is " +
 			"as fast here and has the range of float32"
 	}
 	fix, why := a.proposePrecision(a.makeChange(stoker.Precision, string(format)), format)

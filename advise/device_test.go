@@ -108,7 +108,7 @@ func TestNumberFormatsByChip(t *testing.T) {
 		run := recorded(t, "labelled-healthy", 1e9, stoker.Settings{stoker.Precision: "float16"})
 		run.Facts.GPUs[0].Name = chip
 		text, fix := said(judged(run, diagnose.GPUBound), "precision")
-		if fix != nil || strings.Contains(text, "overflows (NaN) take bf16") != want {
+		if fix != nil || strings.Contains(text, "overflows (NaN), take bf16") != want {
 			t.Errorf("%s in fp16: %+v %q", chip, fix, text)
 		}
 	}

@@ -145,7 +145,7 @@ func sharedOwner(owners []owner) (common owner, jobs int) {
 // holder is a job and the device memory that its processes hold.
 type holder struct {
 	job   owner
-	bytes float64 // 0 if unknown
+	bytes float64 // 0 without a job whose processes are known
 }
 
 // job returns what the processes of one job have in common.

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -33,6 +34,9 @@ func TestMemoryError(t *testing.T) {
 	var memory *MemoryError
 	if !errors.As(err, &memory) || !(memory.Largest >= 1) || !(memory.Need > memory.Have) {
 		t.Fatalf("a batch of a million images: %v", err)
+	}
+	if over := fmt.Sprintf("accumulate over %.0f such batches", math.Ceil(s.Batch/memory.Largest)); !strings.Contains(err.Error(), over) {
+		t.Errorf("%v does not say %q", err, over)
 	}
 	s.Batch = memory.Largest
 	if _, err := s.Solve(); err != nil {
