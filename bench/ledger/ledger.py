@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import clock
@@ -43,35 +44,43 @@ def command(kind: str, python: Path) -> list[str]:
     return [str(python), *script]
 
 
-def observe(kind: str, options: argparse.Namespace, folder: Path) -> tuple[dict, list[dict], float]:
-    """The ledger's rows, those of each rank's clock, and the wall clock."""
-    times, marks, recording = folder / "times", folder / "marks", options.out / f"{kind}.jsonl.gz"
+def observe(kind: str, options: argparse.Namespace) -> Path:
+    """Run a script, and return the file of its clocks, beside its recording."""
+    recording, kept = options.out / f"{kind}.jsonl.gz", options.out / f"{kind}.clocks.json"
     recording.unlink(missing_ok=True)
-    timed = f'date +%s.%N >{times}; "$@"; code=$?; date +%s.%N >>{times}; exit $code'
-    done = subprocess.run(
-        [str(options.stoker), "observe", "-q", "-o", str(recording), "--", "sh", "-c", timed, "sh", *command(kind, options.python)],
-        env=os.environ | {
-            "STOKER_EMULATE": "1", "STOKER_BIN": str(options.stoker), "SECONDS_EACH": f"{options.seconds:g}",
-            "CLOCK_FILE": str(marks), "PYTHONPATH": f"{ROOT}/python:{HERE}", "PYTHONWARNINGS": "ignore",
-            "PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false",
-        },
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=10 * options.seconds + 200, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        raise RuntimeError(f"{kind}: exit code {done.returncode}: {done.stdout[-800:]}")
-    start, end = map(float, times.read_text().split())
-    said = json.loads(subprocess.run([str(options.stoker), "diagnose", "--json", str(recording)], check=True, capture_output=True).stdout)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        times, marks = folder / "times", folder / "marks"
+        timed = f'date +%s.%N >{times}; "$@"; code=$?; date +%s.%N >>{times}; exit $code'
+        done = subprocess.run(
+            [str(options.stoker), "observe", "-q", "-o", str(recording), "--", "sh", "-c", timed, "sh", *command(kind, options.python)],
+            env=os.environ | {
+                "STOKER_EMULATE": "1", "STOKER_BIN": str(options.stoker), "SECONDS_EACH": f"{options.seconds:g}",
+                "CLOCK_FILE": str(marks), "PYTHONPATH": f"{ROOT}/python:{HERE}", "PYTHONWARNINGS": "ignore",
+                "PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false",
+            },
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=10 * options.seconds + 200, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"{kind}: exit code {done.returncode}: {done.stdout[-800:]}")
+        start, end = map(float, times.read_text().split())
+        clocks = [clock.add_up(json.loads(file.read_text()), start, end) for file in sorted(folder.glob("marks*"))]
+    kept.write_text(json.dumps({"wall": end - start, "clocks": clocks}))
+    return kept
+
+
+def judge(kind: str, options: argparse.Namespace) -> dict[str, float]:
+    """The ledger's rows."""
+    said = subprocess.run([str(options.stoker), "diagnose", "--json", str(options.out / f"{kind}.jsonl.gz")], check=True, capture_output=True)
+    return join((row["row"], row["seconds"]) for row in json.loads(said.stdout)["ledger"])
+
+
+def join(parts: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Seconds by row, the warm-up and the exchange with the steps."""
     rows: dict[str, float] = {}
-    for row in said["ledger"]:
-        name = STEPS.get(row["row"], row["row"])
-        rows[name] = rows.get(name, 0) + row["seconds"]
-    clocks = []
-    for file in sorted(folder.glob("marks*")):
-        own: dict[str, float] = {}
-        for name, seconds in clock.add_up(json.loads(file.read_text()), start, end).items():
-            own[STEPS.get(name, name)] = own.get(STEPS.get(name, name), 0) + seconds
-        clocks.append(own)
-    return rows, clocks, end - start
+    for name, seconds in parts:
+        rows[STEPS.get(name, name)] = rows.get(STEPS.get(name, name), 0) + seconds
+    return rows
 
 
 def compare(rows: dict, own: dict, wall: float) -> tuple[float, str]:
@@ -86,13 +95,14 @@ def main() -> int:
     parser.add_argument("--stoker", type=Path, default=ROOT / "bin/stoker")
     parser.add_argument("--python", type=Path, default=ROOT / "python/.venv/bin/python")
     parser.add_argument("--out", type=Path, default=ROOT / "bin/ledger")
+    parser.add_argument("--again", action="store_true", help="judge the recordings of the last time once more")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True, mode=0o700)
     missed, runs = 0, options.kinds or PLAIN + FRAMEWORKS + RANKS
     print("| run | wall clock | rows' sum | furthest row | ledger | clock | of the run |\n|---|---|---|---|---|---|---|")
     for kind in runs:
-        with tempfile.TemporaryDirectory() as folder:
-            rows, clocks, wall = observe(kind, options, Path(folder))
+        kept = json.loads((options.out / f"{kind}.clocks.json" if options.again else observe(kind, options)).read_text())
+        rows, clocks, wall = judge(kind, options), [join(own.items()) for own in kept["clocks"]], kept["wall"]
         own = min(clocks, key=lambda own: compare(rows, own, wall))
         off, worst = compare(rows, own, wall)
         summed = sum(rows.values())
