@@ -6,7 +6,8 @@
 
 Two things are asked of each run: the rows add up to the wall clock within 1 %, and no row is further than 3 % of the
 run from what the script's own clock says. The warm-up counts as steps, and the exchange between ranks does: it runs in
-them. The verdict judges one of two ranks and does not name it, so that the clock which fits better is taken.
+them. The verdict judges one of two ranks and does not name it, so that the clock which fits better is taken. A
+framework's callbacks do not tell the host's work between steps from the wait for a batch: there both count as steps.
 
 Needs bin/stoker, bin/libnvidia-ml.so.1 and python/.venv (or --python). Exit code 1: a row is further off.
 """
@@ -33,6 +34,7 @@ PLAIN = (
 RANKS = "ranks late-rank ranks-evaluate".split()
 FRAMEWORKS = [f"{name}{what}" for name in ("lightning", "trainer", "accelerate") for what in ("", "-evaluate", "-save", "-evaluate-save")]
 STEPS = {"warm-up": "training", "ranks": "training"}
+COARSE = STEPS | {"between-steps": "training"}  # callbacks do not tell the host's work from the wait for a batch
 
 
 def command(kind: str, python: Path) -> list[str]:
@@ -51,9 +53,9 @@ def observe(kind: str, options: argparse.Namespace) -> Path:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         times, marks = folder / "times", folder / "marks"
-        timed = f'date +%s.%N >{times}; "$@"; code=$?; date +%s.%N >>{times}; exit $code'
+        timed = f'echo $EPOCHREALTIME >{times}; "$@"; code=$?; echo $EPOCHREALTIME >>{times}; exit $code'
         done = subprocess.run(
-            [str(options.stoker), "observe", "-q", "-o", str(recording), "--", "sh", "-c", timed, "sh", *command(kind, options.python)],
+            [str(options.stoker), "observe", "-q", "-o", str(recording), "--", "bash", "-c", timed, "bash", *command(kind, options.python)],
             env=os.environ | {
                 "STOKER_EMULATE": "1", "STOKER_BIN": str(options.stoker), "SECONDS_EACH": f"{options.seconds:g}",
                 "CLOCK_FILE": str(marks), "PYTHONPATH": f"{ROOT}/python:{HERE}", "PYTHONWARNINGS": "ignore",
@@ -72,14 +74,15 @@ def observe(kind: str, options: argparse.Namespace) -> Path:
 def judge(kind: str, options: argparse.Namespace) -> dict[str, float]:
     """The ledger's rows."""
     said = subprocess.run([str(options.stoker), "diagnose", "--json", str(options.out / f"{kind}.jsonl.gz")], check=True, capture_output=True)
-    return join((row["row"], row["seconds"]) for row in json.loads(said.stdout)["ledger"])
+    return join(kind, ((row["row"], row["seconds"]) for row in json.loads(said.stdout)["ledger"]))
 
 
-def join(parts: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Seconds by row, the warm-up and the exchange with the steps."""
+def join(kind: str, parts: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Seconds by row, those that the clock does not tell apart as one."""
     rows: dict[str, float] = {}
     for name, seconds in parts:
-        rows[STEPS.get(name, name)] = rows.get(STEPS.get(name, name), 0) + seconds
+        name = (COARSE if kind in FRAMEWORKS else STEPS).get(name, name)
+        rows[name] = rows.get(name, 0) + seconds
     return rows
 
 
@@ -102,7 +105,7 @@ def main() -> int:
     print("| run | wall clock | rows' sum | furthest row | ledger | clock | of the run |\n|---|---|---|---|---|---|---|")
     for kind in runs:
         kept = json.loads((options.out / f"{kind}.clocks.json" if options.again else observe(kind, options)).read_text())
-        rows, clocks, wall = judge(kind, options), [join(own.items()) for own in kept["clocks"]], kept["wall"]
+        rows, clocks, wall = judge(kind, options), [join(kind, own.items()) for own in kept["clocks"]], kept["wall"]
         own = min(clocks, key=lambda own: compare(rows, own, wall))
         off, worst = compare(rows, own, wall)
         summed = sum(rows.values())
