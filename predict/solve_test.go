@@ -148,8 +148,16 @@ func TestCountEnough(t *testing.T) {
 		workers int
 		step    func(int) float64
 		want    int
-	}{{32, capped(8), 9}, {16, capped(8), 0}, {17, capped(8), 0}, {20, capped(8), 9}, {4, capped(1), 2}, {3, capped(1), 0},
-		{32, unknown, 0}, {0, capped(1), 0}} {
+	}{
+		{32, capped(8), 9},
+		{16, capped(8), 0},
+		{17, capped(8), 0},
+		{20, capped(8), 9},
+		{4, capped(1), 2},
+		{3, capped(1), 0},
+		{32, unknown, 0},
+		{0, capped(1), 0},
+	} {
 		if got := CountEnough(c.workers, c.step); got != c.want {
 			t.Errorf("%d workers: %d do as much, want %d", c.workers, got, c.want)
 		}

@@ -25,7 +25,8 @@ func DescribeWorth(w question.Worth) [][2]string {
 	lines = append(lines, [2]string{"at most", quantity.Around(w.AtMost, times) + " faster, if nothing waits"})
 	for _, row := range w.Rows {
 		lines = append(lines, [2]string{row.What, fmt.Sprintf("%s, then it computes %s of the time%s",
-			quantity.Around(row.Speedup, times), quantity.Around(row.Utilization, quantity.Percent), describeEnough(row))})
+			quantity.Around(row.Speedup, times), quantity.Around(row.Utilization, quantity.Percent),
+			describeEnough(row))})
 	}
 	return lines
 }
@@ -35,7 +36,7 @@ func describeEnough(row question.WorthRow) string {
 	if row.Enough == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(". %s %s as much", quantity.Many(row.Enough, "worker"), quantity.Ending(row.Enough, "does", "do"))
+	text := fmt.Sprintf(". %s do as much", quantity.Many(row.Enough, "worker"))
 	if row.Memory > 0 {
 		text += fmt.Sprintf(", in %s less memory", quantity.AboutBytes(row.Memory))
 	}

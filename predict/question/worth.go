@@ -38,7 +38,9 @@ type WorthRow struct {
 }
 
 // Add adds a change.
-func (w *Worth) Add(what string, worth predict.Worth) { w.Rows = append(w.Rows, WorthRow{What: what, Worth: worth}) }
+func (w *Worth) Add(what string, worth predict.Worth) {
+	w.Rows = append(w.Rows, WorthRow{What: what, Worth: worth})
+}
 
 // usualMoves lists the GPUs to compare with if --to names none.
 var usualMoves = []string{"h100-sxm", "b200"}

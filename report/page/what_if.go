@@ -106,7 +106,8 @@ func cellOf(f predict.Forecast, enough int) whatCell {
 		c.Binds = report.DescribeLimit(f.Bound)
 	}
 	if enough > 0 {
-		c.Binds = strings.TrimPrefix(fmt.Sprintf("%s, and %s do as much", c.Binds, quantity.Many(enough, "worker")), ", and ")
+		text := fmt.Sprintf("%s, and %s do as much", c.Binds, quantity.Many(enough, "worker"))
+		c.Binds = strings.TrimPrefix(text, ", and ")
 	}
 	return c
 }

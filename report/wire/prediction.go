@@ -260,7 +260,8 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 	o := &jsonSizing{
 		Target: z.Target, Step: stat.Known(z.Step), Reached: z.Reached, Workers: z.Workers,
 		Cores: z.Cores, Storage: z.Storage, Reads: z.Reads,
-		Link: z.Link, PrepareRate: z.PrepareRate, Batches: z.Batches, Changes: []jsonNeed{}, Impossible: append([]string{},
+		Link: z.Link, PrepareRate: z.PrepareRate, Batches: z.Batches,
+		Changes: []jsonNeed{}, Impossible: append([]string{},
 			z.Impossible...), Worst: append([]string{}, z.Worst...), Unknown: missingJSON(z.Unknown),
 	}
 	for _, n := range z.Changes {
