@@ -144,7 +144,7 @@ func (a adviser) proposeCores() (Fix, string) {
 		fmt.Sprintf("a batch takes %s of core time, the loop %s: %.0f %s enough for this device",
 			quantity.AboutSeconds(demand), quantity.AboutSeconds(loop), need,
 			quantity.Ending(need, "core is", "cores are")),
-		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
+		"or make a batch cheaper: smaller images, fewer or cheaper transforms, pictures decoded once (stoker pack --decoded)",
 	}
 	from := a.base.Cores
 	switch here := float64(m.CPUs); {

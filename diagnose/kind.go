@@ -74,7 +74,8 @@ var kindWords = map[Kind][2]string{
 	Decoder: {
 		"decoding",
 		"decode smaller (Image.draft() before load() for JPEG, files stored at the size that is used), with a " +
-			"faster decoder (torchvision.io.decode_jpeg, Pillow-SIMD, stoker.DataLoader), or once beforehand",
+			"faster decoder (torchvision.io.decode_jpeg, Pillow-SIMD, stoker.DataLoader), or once beforehand (stoker pack FOLDER " +
+			"-o packed --decoded)",
 	},
 	Augmentation: {
 		"an augmentation",

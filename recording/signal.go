@@ -148,6 +148,20 @@ func (s *Series) Mean(from, to float64) float64 {
 	return sum / float64(len(part.V))
 }
 
+// Largest returns the largest value; NaN if there is none.
+func (s *Series) Largest() float64 {
+	top := math.NaN()
+	if s == nil {
+		return top
+	}
+	for _, v := range s.V {
+		if !(v <= top) {
+			top = v
+		}
+	}
+	return top
+}
+
 // Growth returns by how much a counter grew in [from, to], and the time between its first and
 // last sample there; NaN if it has fewer than two samples. If a counter falls, it was reset or
 // has wrapped: its growth across that is unknown, and is left out together with its time.

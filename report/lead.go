@@ -282,9 +282,7 @@ func SayChanges(f advise.Fix) string {
 	var changes []string
 	for _, c := range f.Changes {
 		text, known := f.InWords(c)
-		if n := fmt.Sprint(c.To); !known && f.Lossless && c.Setting == stoker.SyncEvery && n != "0" {
-			text = fmt.Sprintf("wait for the device every %s steps instead of every step", n)
-		} else if !known {
+		if !known {
 			text = SayChange(c)
 		}
 		changes = append(changes, text)

@@ -139,6 +139,10 @@ func aboutCopies(n float64) string {
 	return quantity.About(n) + quantity.Ending(int(n+0.5), " copy", " copies")
 }
 
+func aboutTimes(n float64) string {
+	return quantity.About(n) + quantity.Ending(int(n+0.5), " time", " times")
+}
+
 // findAsks are findings on what the program asks of the device within a step.
 func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	p := l.Parts
@@ -157,16 +161,16 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		f := diagnose.NewFinding(diagnose.FindingHiddenSync)
 		held := min(1, in.SyncTime/in.span)
 		f.Share, f.Saves = held, diagnose.LostToWaits(idle, held)
-		f.Text = fmt.Sprintf("a step waits for the device %s times (.item(), .cpu(), nonzero() and the like, or "+
+		f.Text = fmt.Sprintf("a step waits for the device %s (.item(), .cpu(), nonzero() and the like, or "+
 			"synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has "+
 			"launched again: %s of the time at most",
-			quantity.About(in.Syncs), quantity.Percent(held), quantity.Percent(idle))
+			aboutTimes(in.Syncs), quantity.Percent(held), quantity.Percent(idle))
 		if out := l.measureOutward(l.measureLink(recording.GPULinkIn)); !math.IsNaN(out) {
 			f.Text += fmt.Sprintf(". PCIe carries %s/s from the device: more than single numbers are read",
 				quantity.AboutBytes(out))
 		}
 		f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.SyncEvery, 1, 50)}
-		f.Advice = diagnose.SyncAdvice
+		f.Advice = l.Grounds.SyncAdvice()
 		out = append(out, f)
 	}
 	if f, ok := l.findTinyCopies(in); ok {
