@@ -21,6 +21,9 @@ const (
 // the program's own.
 const client = "/stoker/"
 
+// compiledModel is the folder of code that torch.compile wrote for a model, as a Place names it.
+const compiledModel = "torchinductor/"
+
 // library finds where a library's own path begins.
 var library = regexp.MustCompile(`^.*/(?:(?:site|dist)-packages|lib/python3\.\d+)/`)
 
@@ -34,6 +37,8 @@ func partOf(file, name string) (string, part) {
 		return file, ours
 	case strings.HasSuffix(file, client+"emulated.py"):
 		return file[strings.LastIndex(file, client)+1:], inside
+	case strings.Contains(file, "/torchinductor_"), strings.Contains(file, "/torch_compile_cache/"):
+		return compiledModel + file[strings.LastIndexByte(file, '/')+1:], inside
 	case library.MatchString(file):
 		return file[len(library.FindString(file)):], inside
 	case strings.HasPrefix(file, "<frozen "):

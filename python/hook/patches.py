@@ -224,6 +224,10 @@ def _patch_engine(module):
     part("serving").patch_engine(module)
 
 
+def _patch_engine_worker(module):
+    part("serving").patch_worker(module)
+
+
 def _patch_scheduler(module):
     part("serving").patch_scheduler(module)
 
@@ -257,6 +261,7 @@ PATCHES = {
     "uvicorn.protocols.http.h11_impl": _patch_server,
     "uvicorn.protocols.http.httptools_impl": _patch_server,
     "vllm.v1.engine.core": _patch_engine,
+    "vllm.v1.worker.gpu_worker": _patch_engine_worker,
     "vllm.v1.core.sched.scheduler": _patch_scheduler,
 }
 

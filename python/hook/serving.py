@@ -2,7 +2,7 @@
 
 Purpose. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
 transformers serve): how many came, how many were answered, how long none was there. Of each it takes three times: when it came, when the
-first byte of its answer was sent, and when the answer was done. own.py counts the passes of the model.
+first byte of its answer was sent, and when the answer was done. own.py counts the passes of the model, and this file those of vLLM.
 Limits. It keeps no path, header or body. It does not count probes and metrics as requests.
 It cannot see a request in the kernel's socket while the event loop is blocked: that has not come yet.
 """
@@ -140,7 +140,8 @@ def patch(module):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# vLLM. Its engine's step is a pass: one call of the model for all requests that run.
+# vLLM. A pass is one call of its worker: it runs the model for all requests that the scheduler chose. The engine, which may be
+# another process, has the queue and the cache.
 
 ENGINE = '{"k":"engine","running":%d,"waiting":%d,"usage":%.4f,"preempted":%d}'
 
@@ -157,35 +158,54 @@ engine = Engine()
 
 def _engine_step_in_place_of(original):
     def step(self, *args, **kwargs):
-        begun = engine_begins(self)
         try:
             return original(self, *args, **kwargs)
         finally:
-            if begun is not None:
-                engine_ends(self, begun)
+            engine_stepped(self)
 
     step.__wrapped__ = original
     return step
 
 
 @guarded
-def engine_begins(core):
-    own = now.state.own
-    if own is None or not core.scheduler.running and not core.scheduler.waiting:
-        return None
-    own.only_steps()  # the model's own passes lie within
-    return own.boundary(monotonic_ns(), native_id(), False)
+def engine_stepped(core):
+    t, scheduler = monotonic_ns(), core.scheduler
+    running, waiting = len(scheduler.running), len(scheduler.waiting)
+    if t - engine.told >= channel.FLUSH_NS or not running and not waiting:  # nothing more comes after the last step
+        engine.told = t
+        usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", 0.0)
+        now.state.channel.put((ENGINE, (running, waiting, usage, engine.preempted)))
+        now.state.after_step(t)
+
+
+def _execute_in_place_of(original):
+    def execute_model(self, *args, **kwargs):
+        begun = pass_begins(*args[:1], *kwargs.values())
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if begun is not None:
+                pass_ends(begun)
+
+    execute_model.__wrapped__ = original
+    return execute_model
 
 
 @guarded
-def engine_ends(core, begun):
-    t, scheduler = monotonic_ns(), core.scheduler
-    begun.ran = t - begun.t
-    begun.samples = len(scheduler.running)
-    if t - engine.told >= channel.FLUSH_NS:
-        engine.told = t
-        usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", 0.0)
-        now.state.channel.put((ENGINE, (len(scheduler.running), len(scheduler.waiting), usage, engine.preempted)))
+def pass_begins(chosen, *_):
+    """The worker is given what the scheduler chose: the step begins, unless no request is in it."""
+    own, requests = now.state.own, len(chosen.num_scheduled_tokens)
+    if own is None or requests == 0:
+        return None
+    own.only_steps()  # the model's own passes lie within
+    begun = own.boundary(monotonic_ns(), native_id(), False)
+    begun.samples = requests
+    return begun
+
+
+@guarded
+def pass_ends(begun):
+    begun.ran = monotonic_ns() - begun.t
 
 
 def _preempt_in_place_of(original):
@@ -204,6 +224,10 @@ def preempts():
 def patch_engine(module):
     core = module.EngineCore
     lend.put_in_place([(core, name, _engine_step_in_place_of) for name in ("step", "step_with_batch_queue") if name in vars(core)])
+
+
+def patch_worker(module):
+    lend.put_in_place(((module.Worker, "execute_model", _execute_in_place_of),))
 
 
 def patch_scheduler(module):
