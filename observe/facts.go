@@ -181,6 +181,7 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 	})
 	r.guarded("end the trace", r.lastTraces)
 	r.guarded("end looking at lines", r.endLines)
+	r.endMetrics()
 	if r.command != nil {
 		r.command.stop()
 		r.guarded("look what is left", r.left)

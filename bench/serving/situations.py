@@ -85,7 +85,7 @@ SITUATIONS = (
     Situation("vllm-few-seqs", "vllm", "--clients 12", ("batch-too-small",), "12 at a time, one a pass", lines=False, env=BUSY,
               flags="--max-num-seqs 1", says="max-num-seqs"),
     Situation("vllm-cache", "vllm", "--clients 12", ("cache-full",), "12 requests of 200 tokens, and a cache of 640", lines=False, env=DEVICE,
-              flags="--num-gpu-blocks-override 40 --block-size 16 --max-model-len 512", tokens=200, says="gpu-memory-utilization"),
+              flags="--num-gpu-blocks-override 20 --block-size 32 --max-model-len 512", tokens=200, says="gpu-memory-utilization"),
     Situation("vllm-tokenizer", "vllm", "--clients 8", ("cpu-bound/tokenizer",), "a tokenizer in Python, on 6 kB of text", env=DEVICE, words=1200,
               flags="--trust-remote-code", tokens=4),
     Situation("vllm-sampler", "vllm", "--clients 4", (HOST,), "a penalty in Python, of each request and token", env=DEVICE,

@@ -28,7 +28,7 @@ class SlowTokenizer(PreTrainedTokenizer):
     def __init__(self, **kwargs):
         self.pieces = {"<s>": 0, "</s>": 1, **{chr(i): i for i in range(2, 258)}}
         self.names = {i: piece for piece, i in self.pieces.items()}
-        super().__init__(bos_token="<s>", eos_token="</s>", **kwargs)
+        super().__init__(**kwargs)
 
     @property
     def vocab_size(self):

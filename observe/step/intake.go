@@ -175,6 +175,9 @@ func (in *Intake) Facts(f *recording.Facts) {
 	if f.Software.CUDA == "" {
 		f.Software.CUDA = in.software.CUDA
 	}
+	if in.software.Server != "" {
+		f.Software.Server = in.software.Server
+	}
 }
 
 // Notes are the warnings of the hook, each once.

@@ -80,6 +80,7 @@ func (in *Intake) addEngine(p *Process, r *hookRecord, now float64) bool {
 	if r.Running < 0 || r.Waiting < 0 || r.Preempted < 0 || !(r.Usage >= 0 && r.Usage <= 1) {
 		return false
 	}
+	in.software.Server = "vLLM"
 	p.Serves = true // its worker, which runs the model, may be another process
 	subject := fmt.Sprintf("process/%d", p.PID)
 	in.to.AddSample(recording.EngineRunning, subject, now, float64(r.Running))
