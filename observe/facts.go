@@ -66,7 +66,7 @@ func (r *recorder) tellJob() {
 		switch {
 		case p.Worker:
 			told.Role, told.LaunchThread = recording.RoleWorker, 0
-		case p.Serves && !p.Passes:
+		case (p.Serves || p.Engine) && !p.Passes:
 			told.Role = recording.RoleServer
 		}
 		if p.CUDA >= 0 {

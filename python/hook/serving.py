@@ -143,7 +143,7 @@ def patch(module):
 # vLLM. A pass is one call of its worker: it runs the model for all requests that the scheduler chose. The engine, which may be
 # another process, has the queue and the cache.
 
-ENGINE = '{"k":"engine","running":%d,"waiting":%d,"usage":%.4f,"preempted":%d}'
+ENGINE = '{"k":"engine","server":"%s","running":%d,"waiting":%d,"usage":%.4f,"preempted":%d}'
 
 
 class Engine(object):
@@ -169,12 +169,16 @@ def _engine_step_in_place_of(original):
 
 @guarded
 def engine_stepped(core):
-    t, scheduler = monotonic_ns(), core.scheduler
-    running, waiting = len(scheduler.running), len(scheduler.waiting)
+    scheduler = core.scheduler
+    usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", 0.0)
+    tell_engine("vLLM", len(scheduler.running), len(scheduler.waiting), usage)
+
+
+def tell_engine(server, running, waiting, usage):
+    t = monotonic_ns()
     if t - engine.told >= channel.FLUSH_NS or not running and not waiting:  # nothing more comes after the last step
         engine.told = t
-        usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", 0.0)
-        now.state.channel.put((ENGINE, (running, waiting, usage, engine.preempted)))
+        now.state.channel.put((ENGINE, (server, running, waiting, usage, engine.preempted)))
         now.state.after_step(t)
 
 
@@ -194,7 +198,11 @@ def _execute_in_place_of(original):
 @guarded
 def pass_begins(chosen, *_):
     """The worker is given what the scheduler chose: the step begins, unless no request is in it."""
-    own, requests = now.state.own, len(chosen.num_scheduled_tokens)
+    return begin_pass(len(chosen.num_scheduled_tokens))
+
+
+def begin_pass(requests):
+    own = now.state.own
     if own is None or requests == 0:
         return None
     own.only_steps()  # the model's own passes lie within
@@ -233,3 +241,48 @@ def patch_worker(module):
 def patch_scheduler(module):
     if "_preempt_request" in vars(module.Scheduler):
         lend.put_in_place(((module.Scheduler, "_preempt_request", _preempt_in_place_of),))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# transformers' continuous batching: the thread of its manager makes the passes. What `generate` calls, own.py counts.
+
+
+def _generation_step_in_place_of(original):
+    def _generation_step(self, *args, **kwargs):
+        begun = batch_begins(self)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if begun is not None:
+                pass_ends(begun)
+
+    _generation_step.__wrapped__ = original
+    return _generation_step
+
+
+@guarded
+def batch_begins(processor):
+    scheduler, chosen = processor.scheduler, getattr(processor.inputs_and_outputs, "requests_in_batch", None)
+    running = len(scheduler.active_requests)
+    free = getattr(processor.cache, "compute_free_capacity", None)
+    tell_engine("transformers", running, len(scheduler.waiting_requests), 1 - free() if free is not None else 0.0)
+    return begin_pass(len(chosen) if type(chosen) is list else running)
+
+
+def _offload_in_place_of(original):
+    def offload_requests(self, *args, **kwargs):
+        done = original(self, *args, **kwargs)
+        if done:
+            preempts()
+        return done
+
+    return offload_requests
+
+
+def patch_batching(module):
+    lend.put_in_place(((module.ContinuousBatchProcessor, "_generation_step", _generation_step_in_place_of),))
+
+
+def patch_offloading(module):
+    if "offload_requests" in vars(module.OffloadingManager):
+        lend.put_in_place(((module.OffloadingManager, "offload_requests", _offload_in_place_of),))
