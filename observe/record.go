@@ -177,6 +177,7 @@ type recorder struct {
 	traces  []*processTrace  // that the hook was asked for
 	stacks  *stack.Sampler   // nil until somebody loads
 	metrics *metrics.Watch   // nil where the hook counts requests
+	busy    busyThreads      // of servers
 	exit    *recording.ExitStatus
 	memory  memoryGroup         // of the command
 	lacking []recording.Absence // what the driver's last answer lacked

@@ -40,7 +40,19 @@ func (l filler) fillServer() {
 		l.Parts = l.splitServer(idle)
 		l.PassesSmall, l.HostServes, l.NobodyWorks = l.askPassesSmall(), l.askHostServes(), l.askNobodyWorks()
 		l.DeviceWaitsForLaunch = l.askServerLaunches()
+		l.DeviceBusy = l.askServerBusy()
 	}
+}
+
+// askServerBusy asks of the time in which requests are there what askDeviceBusy asks of all.
+func (l filler) askServerBusy() diagnose.Quantity {
+	asked := 1 - l.Parts.Unasked
+	if !(asked > 0) {
+		return l.DeviceBusy
+	}
+	busy := min(1, l.Util/asked)
+	return diagnose.AskShareOr(diagnose.UnknownScore, "Does some kernel run nearly all the time in which requests are there?", busy,
+		diagnose.DeviceBusy, "").AddMeter(l.Case, busy, "some kernel runs %s of the time in which requests are there", quantity.Percent(busy))
 }
 
 // idleOfServer is the share of the window in which the device did nothing: by its meter, and of a model on the

@@ -91,7 +91,7 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 		if server && startsWithAny(p.code.file, eventLoops) {
 			break
 		}
-		if server && telling == nil && startsWithAny(p.code.file, stages) {
+		if server && telling == nil && startsWithAny(p.code.file, stages) && p.code.name != atImport {
 			telling = p
 		}
 		if server && strings.HasPrefix(p.code.file, "<") {
@@ -104,7 +104,7 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 			into = append(into, own)
 			break
 		}
-		if telling == nil && tells(p.code.file) {
+		if telling == nil && tells(p.code.file) && p.code.name != atImport {
 			telling = p
 		}
 		if p.code.file == recording.LoaderFile {
@@ -123,6 +123,9 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 	}
 	return into, len(into) > 0
 }
+
+// atImport is the function of a module's own code: what is imported does nothing of what its library is for.
+const atImport = "<module>"
 
 // callingLoader returns the DataLoader's function that the program called, if a function further in
 // was called by it; else nil.
