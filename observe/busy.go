@@ -23,8 +23,8 @@ type busyThreads struct {
 	found map[int][]int
 }
 
-// look returns the threads of a process that work, or did lately: those that were found last come last.
-func (b *busyThreads) look(pid int) []int {
+// findBusy returns the threads of a process that work, or did lately: those that were found last come last.
+func (b *busyThreads) findBusy(pid int) []int {
 	if b.ticks == nil {
 		b.ticks, b.found = map[int]map[int]uint64{}, map[int][]int{}
 	}

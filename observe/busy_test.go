@@ -37,17 +37,17 @@ func TestThreadsThatWorkAreFound(t *testing.T) {
 	}
 	go work()
 	works, busy := <-tid, busyThreads{}
-	busy.look(os.Getpid())
+	busy.findBusy(os.Getpid())
 	path := fmt.Sprintf("/proc/self/task/%d/stat", works)
 	before, _ := coreTicks(path)
 	leash.Wait(t, "the thread to have worked", func() bool { now, _ := coreTicks(path); return now >= before+busyTicks })
-	if got := busy.look(os.Getpid()); !slices.Contains(got, works) {
+	if got := busy.findBusy(os.Getpid()); !slices.Contains(got, works) {
 		t.Errorf("thread %d is not among %v", works, got)
 	}
 	close(stop)
 	<-done
-	leash.Wait(t, "the thread's end", func() bool { return !slices.Contains(busy.look(os.Getpid()), works) })
-	if got := busy.look(-1); got != nil {
+	leash.Wait(t, "the thread's end", func() bool { return !slices.Contains(busy.findBusy(os.Getpid()), works) })
+	if got := busy.findBusy(-1); got != nil {
 		t.Errorf("of no process: %v", got)
 	}
 }

@@ -65,7 +65,7 @@ func (r *recorder) loopThreads(p recording.Process) []stack.Thread {
 
 // busyOf are the other threads of a server's process that work.
 func (r *recorder) busyOf(p recording.Process) (threads []stack.Thread) {
-	for _, tid := range r.busy.look(p.PID) {
+	for _, tid := range r.busy.findBusy(p.PID) {
 		threads = append(threads, serverThread(p, tid))
 	}
 	return threads

@@ -147,7 +147,7 @@ func TestAServerAmongTheProcessesIsRead(t *testing.T) {
 	w := newWatch(func() float64 { return 7 }, "/proc")
 	w.Follow([]int{os.Getpid(), command.Process.Pid})
 	got := book{}
-	leash.Wait(t, "the page", func() bool { w.look(context.Background()); w.Write(got); return len(got) > 0 })
+	leash.Wait(t, "the page", func() bool { w.readAll(context.Background()); w.Write(got); return len(got) > 0 })
 	subject := fmt.Sprintf(" metrics/%d", port)
 	if got["requests.done"+subject] != 201 || got["engine.samples"+subject] != 400 {
 		t.Errorf("got %v", got)
@@ -156,7 +156,7 @@ func TestAServerAmongTheProcessesIsRead(t *testing.T) {
 		t.Errorf("server %q, why %q", name, why)
 	}
 	w.Follow([]int{os.Getpid()}) // this process listens there as well, but is no server by its command line
-	if w.look(context.Background()); len(w.targets) != 0 {
+	if w.readAll(context.Background()); len(w.targets) != 0 {
 		t.Errorf("it still reads %v", w.targets)
 	}
 }
@@ -243,7 +243,7 @@ func TestPagesBecomeTotals(t *testing.T) {
 	} {
 		s := totals{subject: "metrics/1"}
 		for i, f := range c.pages {
-			s.take(f, 100+2*float64(i), book{})
+			s.addPage(f, 100+2*float64(i), book{})
 		}
 		if got := fmt.Sprintf("came %g none %g flight %g", s.came, s.none, s.inFlight); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

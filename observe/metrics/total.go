@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Sink takes samples; a *recording.Writer is one.
-type Sink interface {
+// Writer takes samples; a *recording.Writer is one.
+type Writer interface {
 	AddSample(signal recording.Signal, subject string, t, v float64)
 }
 
@@ -20,8 +20,8 @@ type totals struct {
 	came, none, inFlight float64 // as recording.RequestsCame, Unasked, InFlight
 }
 
-// take adds a page and writes the totals.
-func (s *totals) take(f figures, at float64, to Sink) {
+// addPage adds a page and writes the totals.
+func (s *totals) addPage(f figures, at float64, to Writer) {
 	known := !math.IsNaN(f.running)
 	there := plus(plus(f.running, 0), plus(f.waiting, 0))
 	switch span, worked := at-s.at, f.seconds-s.last.seconds; {
@@ -46,7 +46,7 @@ func isNone(requests float64) float64 {
 	return 1
 }
 
-func (s *totals) write(timed bool, to Sink) {
+func (s *totals) write(timed bool, to Writer) {
 	f := s.last
 	add := func(signal recording.Signal, v float64) {
 		if !math.IsNaN(v) {

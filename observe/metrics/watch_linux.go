@@ -72,7 +72,7 @@ func (w *Watch) Server() (name, why string) {
 }
 
 // Write writes what was read since it was called last. It never waits for a server.
-func (w *Watch) Write(to Sink) {
+func (w *Watch) Write(to Writer) {
 	w.mutex.Lock()
 	pages := w.pages
 	w.pages = nil
@@ -82,7 +82,7 @@ func (w *Watch) Write(to Sink) {
 		if w.totals[subject] == nil {
 			w.totals[subject] = &totals{subject: subject}
 		}
-		w.totals[subject].take(p.figures, p.at, to)
+		w.totals[subject].addPage(p.figures, p.at, to)
 	}
 }
 
@@ -97,7 +97,7 @@ func (w *Watch) run(ctx context.Context) {
 	beat := time.NewTicker(every)
 	defer beat.Stop()
 	for {
-		w.look(ctx)
+		w.readAll(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -106,8 +106,8 @@ func (w *Watch) run(ctx context.Context) {
 	}
 }
 
-// look reads a page of each server.
-func (w *Watch) look(ctx context.Context) {
+// readAll reads a page of each server.
+func (w *Watch) readAll(ctx context.Context) {
 	if len(w.targets) == 0 || time.Since(w.looked) > again {
 		w.targets, w.looked = w.findTargets(), time.Now()
 	}

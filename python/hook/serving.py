@@ -75,9 +75,10 @@ class Requests(object):
         counts the silence of a server without requests as time without any.
         """
         comes = self.told_active == 0 and self.active > 0
-        if comes or t - self.told >= channel.FLUSH_NS:
-            self.told, self.told_active = t, self.active
-            self.state.channel.put((TOTALS, (t, self.arrived, self.answered, self.unasked, self.flight, self.active)))
+        if not comes and t - self.told < channel.FLUSH_NS:
+            return
+        self.told, self.told_active = t, self.active
+        self.state.channel.put((TOTALS, (t, self.arrived, self.answered, self.unasked, self.flight, self.active)))
         self.state.after_step(t)
         if comes and self.state.channel.records:
             self.state.flush(t)
