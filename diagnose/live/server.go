@@ -51,8 +51,9 @@ func (l filler) askServerBusy() diagnose.Quantity {
 		return l.DeviceBusy
 	}
 	busy := min(1, l.Util/asked)
-	return diagnose.AskShareOr(diagnose.UnknownScore, "Does some kernel run nearly all the time in which requests are there?", busy,
-		diagnose.DeviceBusy, "").AddMeter(l.Case, busy, "some kernel runs %s of the time in which requests are there", quantity.Percent(busy))
+	return diagnose.AskShareOr(diagnose.UnknownScore,
+		"Does some kernel run nearly all the time in which requests are there?", busy, diagnose.DeviceBusy, "").
+		AddMeter(l.Case, busy, "some kernel runs %s of the time in which requests are there", quantity.Percent(busy))
 }
 
 // idleOfServer is the share of the window in which the device did nothing: by its meter, and of a model on the
@@ -299,16 +300,19 @@ func splitServerStack(s recording.Stack) (own, call recording.Place) {
 // servedBy has the libraries that a server calls for a request.
 var servedBy = kindsByFile{
 	{diagnose.Tokenizes, []string{
-		"transformers/tokenization", "tokenizers/", "tiktoken/", "sentencepiece/", "vllm/tokenizers/", "vllm/v1/engine/detokenizer.py",
+		"transformers/tokenization", "tokenizers/", "tiktoken/", "sentencepiece/", "vllm/tokenizers/",
+		"vllm/v1/engine/detokenizer.py",
 	}},
 	{diagnose.Sampler, []string{
 		"transformers/generation/logits_process.py", "vllm/v1/sample/", "vllm/sampling", "vllm/v1/structured_output/",
 	}},
-	{diagnose.Launching, []string{"vllm/model_executor/", "vllm/_custom_ops.py", "vllm/ir/", "vllm/v1/attention/", "vllm/compilation/"}},
+	{diagnose.Launching, []string{
+		"vllm/model_executor/", "vllm/_custom_ops.py", "vllm/ir/", "vllm/v1/attention/", "vllm/compilation/",
+	}},
 	{diagnose.Engine, []string{
-		"vllm/v1/core/", "vllm/v1/engine/", "vllm/v1/worker/", "vllm/v1/executor/", "vllm/v1/serial_utils.py", "vllm/v1/metrics/",
-		"vllm/v1/outputs.py", "vllm/v1/request.py", "vllm/distributed/",
-		"transformers/generation/continuous_batching/", "transformers/generation/",
+		"vllm/v1/core/", "vllm/v1/engine/", "vllm/v1/worker/", "vllm/v1/executor/", "vllm/v1/serial_utils.py",
+		"vllm/v1/metrics/", "vllm/v1/outputs.py", "vllm/v1/request.py", "vllm/distributed/",
+		"transformers/generation/",
 	}},
 	{diagnose.Encoding, []string{
 		"json/", "orjson/", "msgpack/", "fastapi/encoders.py", "fastapi/routing.py", "fastapi/_compat",

@@ -112,8 +112,8 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 // serves requests; without requests nothing else limits it; and one that gives its device a request at a time is
 // not limited by the device.
 //
-// Where no GPU was seen the CPU is the device that there is: that the model computes there is the limit if it does so nearly
-// all the time. Beside a GPU it is the deeper cause.
+// Where no GPU was seen the CPU is the device that there is: that the model computes there is the limit if it does
+// so nearly all the time. Beside a GPU it is the deeper cause.
 func (c *inquiry) weighServer(class diagnose.Class) float64 {
 	switch class {
 	case diagnose.ComputeOnCPU:
@@ -121,7 +121,8 @@ func (c *inquiry) weighServer(class diagnose.Class) float64 {
 		case c.OnDevice:
 			return 0
 		case c.GPUCount == 0:
-			return diagnose.DeviceBusy.Score(c.Requests.PassShare) * (1 - c.PassesSmall.Score) * (1 - c.CacheIsFull.Score)
+			return diagnose.DeviceBusy.Score(c.Requests.PassShare) * (1 - c.PassesSmall.Score) *
+				(1 - c.CacheIsFull.Score)
 		}
 		return 1
 	case diagnose.NoLoad:

@@ -1,12 +1,15 @@
 package metrics
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/procfs"
 )
@@ -19,8 +22,8 @@ type target struct {
 	address string // on loopback
 }
 
-// findTarget returns where a process serves metrics; false if it is no known server, or does not listen there yet, or not
-// on loopback.
+// findTarget returns where a process serves metrics; false if it is no known server, or does not listen there yet,
+// or not on loopback.
 func findTarget(proc string, pid int) (t target, found bool) {
 	p, err := procfs.NewFS(proc)
 	if err != nil {
@@ -56,26 +59,54 @@ func sharesNetwork(proc string, pid int) bool {
 	return err == nil && ours == theirs
 }
 
-// listening is the state of a socket that takes connections (TCP_LISTEN of the kernel).
-const listening = 0x0A
-
 // listensAt returns the address on loopback of a port on which one of a process's files listens.
 func listensAt(folder string, port int, files []string) (string, bool) {
-	p, err := procfs.NewFS(folder)
-	if err != nil {
-		return "", false
-	}
-	four, _ := p.NetTCP() // without IPv6 there is no second file, and nothing of it counts
-	six, _ := p.NetTCP6()
-	for _, line := range slices.Concat(four, six) {
-		if line.St != listening || line.LocalPort != uint64(port) || !slices.Contains(files, fmt.Sprintf("socket:[%d]", line.Inode)) {
-			continue
+	for _, name := range []string{"tcp", "tcp6"} {
+		text, err := os.ReadFile(folder + "/net/" + name)
+		if err != nil {
+			continue // a machine without IPv6 has one of them
 		}
-		if host, ok := onLoopback(line.LocalAddr); ok {
-			return net.JoinHostPort(host, strconv.Itoa(port)), true
+		for line := range strings.Lines(string(text)) {
+			s, ok := parseSocket(line)
+			if !ok || s.port != port || !slices.Contains(files, "socket:["+s.inode+"]") {
+				continue
+			}
+			if host, ok := onLoopback(s.at); ok {
+				return net.JoinHostPort(host, strconv.Itoa(port)), true
+			}
 		}
 	}
 	return "", false
+}
+
+// socket is one that listens.
+type socket struct {
+	at    net.IP
+	port  int
+	inode string
+}
+
+// listening is the state of a socket that takes connections (TCP_LISTEN of the kernel).
+const listening = "0A"
+
+// parseSocket reads a line of /proc/net/tcp; false if the socket does not listen. An address is words of four bytes,
+// each in the machine's own order.
+func parseSocket(line string) (s socket, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 10 || fields[3] != listening {
+		return s, false
+	}
+	address, port, _ := strings.Cut(fields[1], ":")
+	words, err := hex.DecodeString(address)
+	if err != nil || len(words)%4 != 0 {
+		return s, false
+	}
+	for word := range slices.Chunk(words, 4) {
+		s.at = binary.BigEndian.AppendUint32(s.at, binary.NativeEndian.Uint32(word))
+	}
+	number, err := strconv.ParseUint(port, 16, 16)
+	s.port, s.inode = int(number), fields[9]
+	return s, err == nil
 }
 
 // onLoopback returns the address on loopback at which one answers that listens at an address; false if it does not.

@@ -48,7 +48,8 @@ func parse(page io.Reader, s *server) (figures, error) {
 	}
 	f := figures{
 		running: add(families[s.running]), waiting: add(families[s.waiting]), cache: mean(families[s.cache]),
-		preempted: add(families[s.preempted]), passes: add(families[s.passes]), samples: add(families[s.samples]), done: math.NaN(),
+		preempted: add(families[s.preempted]), passes: add(families[s.passes]), samples: add(families[s.samples]),
+		done: math.NaN(),
 	}
 	for _, name := range s.done {
 		f.done = plus(f.done, add(families[name]))

@@ -26,8 +26,8 @@ type server struct {
 	unit float64
 }
 
-// servers are those that are known. The names were checked on 29 November 2026: vLLM's on a page of vLLM 0.32, SGLang's in its
-// page "Production Metrics", TGI's in docs/source/reference/metrics.md, Triton's in docs/user_guide/metrics.md.
+// servers are those that are known. The names were checked on 29 November 2026: vLLM's on a page of vLLM 0.32, SGLang's
+// in its page "Production Metrics", TGI's in docs/source/reference/metrics.md, Triton's in docs/user_guide/metrics.md.
 var servers = []server{
 	{
 		name: "vLLM", program: "vllm", verb: "serve", port: 8000, flags: []string{"--port"}, prefix: "vllm:",
@@ -51,7 +51,8 @@ var servers = []server{
 		name: "Triton", program: "tritonserver", port: 8002, flags: []string{"--metrics-port"}, prefix: "nv_inference_",
 		waiting: "nv_inference_pending_request_count",
 		done:    []string{"nv_inference_request_success", "nv_inference_request_failure"},
-		passes:  "nv_inference_exec_count", samples: "nv_inference_count", time: "nv_inference_request_duration_us", unit: 1e-6,
+		passes:  "nv_inference_exec_count", samples: "nv_inference_count",
+		time: "nv_inference_request_duration_us", unit: 1e-6,
 	},
 }
 

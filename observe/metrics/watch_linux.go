@@ -63,8 +63,8 @@ func (w *Watch) Follow(pids []int) {
 	w.pids = append(w.pids[:0], pids[:min(len(pids), mostLooked)]...)
 }
 
-// Server is the name of the server whose metrics were read, and Why the reason if one was found and its metrics could not be
-// read; "" each.
+// Server is the name of the server whose metrics were read, and why the reason if one was found and its metrics
+// could not be read; "" each.
 func (w *Watch) Server() (name, why string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -62,7 +62,8 @@ func (r Requests) InFlightAsked() float64 {
 
 // ReadRequests reads a server's requests in a span of time from its processes' signals, and its passes
 // from the window's steps. Processes that take requests are added up. The time without requests is that
-// of the process with the least, an upper bound. What the server's own metrics tell counts where the hook tells nothing.
+// of the process with the least, an upper bound. What the server's own metrics tell counts where the hook tells
+// nothing.
 func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requests {
 	r := NoRequests()
 	add := func(into *float64, v float64) {
@@ -155,8 +156,8 @@ func readWithin(run *recording.Run, from, to float64) (all []bucket) {
 	return all
 }
 
-// timeWithin is a quantile of a histogram: within its bucket, times are taken as even. Of the last, without an upper end, it
-// is the lower one.
+// timeWithin is a quantile of a histogram: within its bucket, times are taken as even. Of the last, without an upper
+// end, it is the lower one.
 func timeWithin(all []bucket, share float64) float64 {
 	if len(all) == 0 || !(all[len(all)-1].count > 0) {
 		return math.NaN()
