@@ -25,7 +25,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.Grounds = diagnose.Grounds{
 		Program: diagnose.ProgramOf(run.Facts), Framework: run.Facts.Software.Framework,
 		Server: run.Facts.Software.Server,
-		Torch: run.Facts.Software.Torch != "", Reach: measure.MachineOf(run).Link.Reach, Chip: chipOf(run),
+		Torch:  run.Facts.Software.Torch != "", Reach: measure.MachineOf(run).Link.Reach, Chip: chipOf(run),
 	}
 	l.fillWindow()
 	l.Grounds.Loads = slices.ContainsFunc(run.Facts.Loaders, func(d recording.Loader) bool {
