@@ -48,6 +48,7 @@ const (
 	Tokenizes   Kind = "tokenizing"
 	Sampler     Kind = "sampler"
 	HTTP        Kind = "http"
+	Engine      Kind = "engine" // scheduling, inputs of a pass, messages between its processes
 	RequestData Kind = "request-data"
 	PerRequest  Kind = "per-request"
 	Held        Kind = "held"
@@ -243,6 +244,11 @@ var kindWords = map[Kind][2]string{
 		"handling HTTP",
 		"run more processes for it (vLLM: --api-server-count, LitServe: num_api_servers, Ray Serve: proxies on each node), and " +
 			"answer several inputs with one request",
+	},
+	Engine: {
+		"the engine's own work between passes: scheduling, inputs of a pass, messages between its processes",
+		"keep a core free for each of its processes, and let it work ahead of the device: vLLM --async-scheduling, " +
+			"--stream-interval 8 for streamed answers, CUDA graphs (no --enforce-eager). More requests in a pass share it",
 	},
 	RequestData: {
 		"preparing a request's data",

@@ -24,7 +24,8 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l := filler{Case: c, run: run, trainers: measure.Trainers(run)}
 	l.Grounds = diagnose.Grounds{
 		Program: diagnose.ProgramOf(run.Facts), Framework: run.Facts.Software.Framework,
-		Torch: run.Facts.Software.Torch != "", Reach: measure.MachineOf(run).Link.Reach, Chip: chipOf(run),
+		Server: run.Facts.Software.Server,
+		Torch:  run.Facts.Software.Torch != "", Reach: measure.MachineOf(run).Link.Reach, Chip: chipOf(run),
 	}
 	l.fillWindow()
 	if l.onlyPasses() {

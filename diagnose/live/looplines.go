@@ -96,6 +96,7 @@ var loopBy = kindsByFile{
 	{diagnose.EmptyCache, []string{"torch/cuda/memory.py"}},
 	{diagnose.Launching, []string{
 		"torch/nn/", "torch/optim/", "torch/autograd/", "torch/_tensor.py", "torch/functional.py", "torch/_ops.py",
+		"torchinductor/", // what torch.compile wrote
 		"torch/distributed/", "torchvision/models/", "torchvision/ops/", "timm/", "transformers/models/", "torch/amp/",
 		// loops of frameworks: the program's line that calls them is all of its training
 		"transformers/trainer.py", "lightning/", "pytorch_lightning/", "accelerate/", "fastai/", "ultralytics/engine/",
