@@ -195,6 +195,10 @@ func TestCauses(t *testing.T) {
 			l.host(call, 100, 1200, "cudaStreamCreateWithFlags")
 			l.kernel(1300, 1400, l.launch(1300))
 		}, map[idle.Cause]float64{idle.WarmUp: 1100, idle.Unrecorded: 100}},
+		"a library that is loaded": {func(l *line) {
+			l.host(call, 1000, 2500, "cuLibraryLoadData")
+			l.kernel(5100, 5200, l.launch(5100))
+		}, map[idle.Cause]float64{idle.WarmUp: 5000}},
 		"unlinked": {func(l *line) {
 			l.kernel(200, 300, -1)
 		}, map[idle.Cause]float64{idle.Unlinked: 100}},

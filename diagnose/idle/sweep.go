@@ -2,6 +2,7 @@ package idle
 
 import (
 	"iter"
+	"sort"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -118,6 +119,7 @@ type gapSweep struct {
 	stopped  bool
 	pending  Slice // grows while the cause stays the same
 	gap      [2]int64
+	setsUp   bool // the gap holds a call that sets something up
 	prev     int32
 	next     int32
 }
@@ -149,6 +151,7 @@ func (s *gapSweep) sweepGaps() {
 func (s *gapSweep) charge(from, to int64, prev, next int32) {
 	s.flush()
 	s.gap, s.prev, s.next = [2]int64{from, to}, prev, next
+	s.setsUp = to-from >= longGap && s.loadsCode(from, to)
 	to = min(to, s.to)
 	call := int32(-1)
 	if next >= 0 {
@@ -307,6 +310,20 @@ func (s *gapSweep) refine(p Slice) Slice {
 	return p
 }
 
+// loadsCode reports whether a library or a module of kernels is loaded within a gap. Most of what that takes is no
+// call of the runtime: files are read and linked.
+func (s *gapSweep) loadsCode(from, to int64) bool {
+	h := &s.a.t.Host
+	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= from })
+	for i := first; i < len(h.Start) && h.Start[i] < to; i++ {
+		if h.Kind[i] == recording.Runtime && h.End[i]-h.Start[i] >= setUp && s.a.owns(s.d, h.Thread[i]) &&
+			recording.ContainsAny(s.a.t.Names[h.Name[i]], "LibraryLoad", "ModuleLoad") {
+			return true
+		}
+	}
+	return false
+}
+
 // makesContext reports whether a call is a long one before a device's first work. The
 // runtime makes the context in the first call that needs one, of any name.
 func (s *gapSweep) makesContext(call int32) bool {
@@ -326,7 +343,7 @@ func (a *Analysis) toHost(call int32) bool {
 // emit hands a slice on, once its cause or its call changes. In a trace of a
 // program's start, allocation is part of the start.
 func (s *gapSweep) emit(p Slice) {
-	if s.d.StartUp && p.Cause == Allocator {
+	if s.d.StartUp && p.Cause == Allocator || s.setsUp && p.Cause == Unrecorded {
 		p.Cause = WarmUp
 	}
 	last := &s.pending
