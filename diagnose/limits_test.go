@@ -93,7 +93,7 @@ func TestWorkInOneRange(t *testing.T) {
 				p.burst(from+1110, 12, 4, wgmma)
 			}
 		}))
-		said := slices.ContainsFunc(v.Evidence, func(e diagnose.Evidence) bool { return strings.Contains(e.Text, "within one range") })
+		said := slices.ContainsFunc(v.Evidence, func(e diagnose.Evidence) bool { return strings.Contains(e.Text, "in which nothing is launched") })
 		if v.Class != class || said != (kind == mark) {
 			t.Errorf("kind %d: %s: %v", kind, v.Class, v.Evidence)
 		}

@@ -362,6 +362,10 @@ func ExchangeOf(name string) Exchange {
 	return UnknownExchange
 }
 
+// SplitsLayers reports whether a name is of a layer that ranks compute together (Megatron's tensor parallelism): its
+// all-reduces carry what the layer computed.
+func SplitsLayers(name string) bool { return ContainsAny(name, "ModelParallelRegion", "VocabParallel") }
+
 // UpdatesWeights reports whether a kernel's name says that an optimizer runs it.
 func UpdatesWeights(kernel string) bool {
 	return ContainsAny(strings.ToLower(kernel), "multi_tensor_apply", "adam", "lamb_", "sgd_")

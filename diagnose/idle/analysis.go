@@ -2,6 +2,7 @@ package idle
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -21,6 +22,7 @@ type Analysis struct {
 	first  []int32    // of a host call, the first work that it launched; -1 none
 	opens  []bool     // of a work, whether it is the first of its name on its device
 	of     []int32    // process of each thread
+	framed bool       // names of a framework are in the file
 	comm   []int8     // of a name, whether it is a collective: 0 unknown yet
 }
 
@@ -135,6 +137,12 @@ func (s Slice) LongWork() bool {
 	return own && (s.Gap[1]-s.Gap[0] >= longGap || s.ranged() || s.Touch)
 }
 
+// bare reports whether a slice is so long a time without any call, in a program of no framework, that launching
+// does not explain it.
+func (s Slice) bare(a *Analysis) bool {
+	return !a.framed && s.Cause == Unrecorded && s.To-s.From >= longRange
+}
+
 // ranged reports whether a slice is one range that somebody marked, in which nothing is
 // called for long.
 func (s Slice) ranged() bool { return s.Cause == Python && s.Call >= 0 && s.To-s.From >= longRange }
@@ -144,6 +152,9 @@ func Analyse(run *recording.Run) *Analysis {
 	t := run.Timeline
 	a := &Analysis{t: t}
 	a.buildIndex()
+	a.framed = slices.ContainsFunc(t.Names, func(name string) bool {
+		return recording.TorchSign(name) || recording.XLASign(name) || recording.ContainsAny(name, "tensorflow", "Eigen::")
+	})
 	a.findProcesses()
 	a.takeSteps(run.Steps)
 	for d := range t.Devices {
@@ -222,7 +233,7 @@ func (a *Analysis) charge(d *Device) {
 			}
 		case s.Cause.Host() && s.Touch:
 			d.Long += length
-		case s.ranged():
+		case s.ranged() || s.bare(a):
 			d.Long, d.Ranged = d.Long+length, d.Ranged+length
 		}
 		if s.LongWork() {

@@ -198,6 +198,9 @@ func (t *filler) fillRest(c *diagnose.Case) {
 	for _, q := range []*diagnose.Quantity{&c.DeviceWaitsForLaunch, &c.DeviceWaitsInLongGaps} {
 		q.Score *= 1 - c.DeviceBusy.Score // the gaps of a device that works nearly all the time limit nothing
 	}
+	if diagnose.HoldsQueue(t.d.Share(t.d.Causes[idle.DeviceWait]), c.Idle) { // what was launched does not start
+		c.InputShort.Score, c.DeviceWaitsForLaunch.Score, c.DeviceWaitsInLongGaps.Score = 0, 0, 0
+	}
 	c.CollectivesRunAlone = diagnose.AskShare("Do collectives run without computation beside them?", t.parts.Exchange,
 		diagnose.ExchangeAlone, "").
 		WithEvidence(t.parts.Exchange, "ratio", "trace.communication",

@@ -1,6 +1,7 @@
 package traced
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -17,8 +18,22 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
 		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
-		Kernels: t.kernels.Count, Kind: otherKind(run),
+		Kernels: t.kernels.Count, Kind: otherKind(run), Updates: t.updatesAlone(),
 	}
+}
+
+// updatesAlone reports whether all operators of a trace run within steps of the optimizer.
+func (t *filler) updatesAlone() bool {
+	h, until, steps := &t.t.Host, int64(math.MinInt64), false
+	for i, kind := range h.Kind {
+		switch name := t.t.Names[h.Name[i]]; {
+		case recording.OptimizerSpan(name):
+			until, steps = max(until, h.End[i]), true
+		case kind == recording.Op && h.Start[i] >= until:
+			return false
+		}
+	}
+	return steps
 }
 
 // otherKind is what PyTorch calls the device; "" of CUDA's and ROCm's, and if it is unknown.
@@ -96,6 +111,9 @@ func (t *filler) findExchange() recording.Exchange {
 		if time[e] > time[most] {
 			most = e
 		}
+	}
+	if most == recording.Gradients && slices.ContainsFunc(t.t.Names, recording.SplitsLayers) {
+		return recording.Activations // most all-reduces are of layers: two in each, and one of gradients in a step
 	}
 	return most
 }
