@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker"
@@ -111,5 +112,34 @@ func TestGroundsOfOneFile(t *testing.T) {
 		if (v.Grounds.Refuse(stoker.BatchSize) != "") != refused {
 			t.Errorf("%s: %q", name, v.Grounds.Refuse(stoker.BatchSize))
 		}
+	}
+}
+
+// A file that lost its end is not told to record the device: the lost part may hold it.
+func TestDamagedFileWithoutDeviceWork(t *testing.T) {
+	p := newTape(hopper, "9.0")
+	p.run.Facts.Damage = []string{"The file ends within an event."}
+	for i := range 50 {
+		p.host(op, 1000*float64(i), 1000*float64(i)+900, "aten::conv2d")
+	}
+	v := judge.Judge(p.whole())
+	if v.Class != diagnose.Unknown || !strings.Contains(v.Evidence[0].Text, "damaged") || !strings.Contains(v.Do(), "whole file") {
+		t.Errorf("%s: %v, %q", v.Class, v.Evidence, v.Do())
+	}
+}
+
+// Copies that take all of the time have nothing to run beside.
+func TestCopiesAlone(t *testing.T) {
+	p := newTape("Tesla T4", "7.5")
+	p.run.Facts.Software.Framework = diagnose.FrameworkCUDA
+	v := judge.Judge(p.unmarked(10000, func(at float64) {
+		for i, name := range []string{"Memcpy HtoD (Pageable -> Device)", "Memcpy DtoH (Device -> Pageable)"} {
+			from := at + 4900*float64(i)
+			p.t.Device.Bytes[p.work(copied, from+1, from+4800, name, p.host(call, from, from+4800, "cudaMemcpyAsync"))] = 16 << 20
+		}
+		p.burst(at+9750, 100, 2, "own_kernel")
+	}))
+	if v.Class != diagnose.TransferBound || !strings.Contains(v.Do(), "leave the data on the device") {
+		t.Errorf("%s: %q", v.Class, v.Do())
 	}
 }

@@ -123,7 +123,7 @@ var (
 		{FindingExplicitSync, "the program waits for the device within the step", ""},
 		{FindingAllocator, "device memory is allocated or freed within steps", ""},
 		{FindingGarbageCollection, "the device waits while Python collects garbage", ""},
-		{FindingDeviceWait, "queued work waits for another stream, event or device", ""},
+		{FindingDeviceWait, "queued work does not start on an idle device", ""},
 		{FindingDeviceCopies, "copies from one place on the device to another take a good part of the step", ""},
 		{FindingPageableCopies, "copies start from memory that is not page-locked", ""},
 		{FindingSerialCopies, "pinned copies that nothing overlaps", ""},

@@ -31,6 +31,9 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		loader := c.Grounds.Loader
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
 		c.Grounds.Loader = loader
+		if len(c.Doubts) > 0 {
+			c.Grounds.Record = "take the whole file, or record again: what this one lost may be the device's work"
+		}
 		return
 	}
 	t.grounds.Loader, t.grounds.Traffic = c.Grounds.Loader, t.findTraffic()
