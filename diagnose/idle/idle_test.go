@@ -199,6 +199,13 @@ func TestCauses(t *testing.T) {
 			l.host(call, 1000, 2500, "cuLibraryLoadData")
 			l.kernel(5100, 5200, l.launch(5100))
 		}, map[idle.Cause]float64{idle.WarmUp: 5000}},
+		"a launch that loads its module": {func(l *line) {
+			l.kernel(4200, 4300, l.host(call, 3000, 4100, "cudaLaunchKernel"))
+			l.name("aten::add")
+		}, map[idle.Cause]float64{idle.WarmUp: 4000, idle.Launch: 100}},
+		"a launch of no framework that takes long": {func(l *line) {
+			l.kernel(4200, 4300, l.host(call, 3000, 4100, "cudaLaunchKernel"))
+		}, map[idle.Cause]float64{idle.Unrecorded: 2900, idle.Launch: 1200}},
 		"unlinked": {func(l *line) {
 			l.kernel(200, 300, -1)
 		}, map[idle.Cause]float64{idle.Unlinked: 100}},
