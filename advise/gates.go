@@ -46,7 +46,7 @@ var gates = []struct {
 	{Evidence, "is the reason of the delay in the file?", true, (*gain).checkDelays},
 	{Physics, "is it less than the device's idle time?", true, (*gain).keepBelowIdle},
 	{Evidence, "was the host's work recorded?", true, (*gain).boundUnseen},
-	{Evidence, "does the file show what repeats?", true, (*gain).boundUnrepeated},
+	{Evidence, "does the file show what repeats?", true, (*gain).checkRepeats},
 }
 
 // askGates returns the first gate that refuses a change, and why.
@@ -255,16 +255,16 @@ func (g *gain) boundUnseen() string {
 // fewRepeats is the number of steps up to which a file shows nothing that repeats. [J]
 const fewRepeats = 2
 
-// boundUnrepeated bounds what waiting less often gains a program of no framework whose file shows no
-// steps: it may wait for results that it needs at once.
-func (g *gain) boundUnrepeated() string {
-	if g.play(); !g.played || g.edit.SyncEvery == 0 || len(g.costs.Window.Steps) > fewRepeats ||
-		!diagnose.IsBare(g.verdict.Grounds.Framework) {
-		return ""
+// checkRepeats refuses, for a file that shows no steps, what only steps can show: a program of no framework may wait
+// for results that it needs at once, and memory that a first pass allocates is there for the next one.
+func (g *gain) checkRepeats() string {
+	switch {
+	case len(g.costs.Window.Steps) > fewRepeats:
+	case g.edit.SyncEvery > 0 && diagnose.IsBare(g.verdict.Grounds.Framework):
+		return "the file marks no steps: whether the program needs what it waits for at once is not known"
+	case g.edit.NoAllocator:
+		return "the file shows no steps that follow each other: a first pass allocates what later ones reuse"
 	}
-	g.fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: g.fix.Forecast.Speedup.High}
-	g.fix.Notes = append(g.fix.Notes, "the file marks no steps: if the program needs what it waits for at once, nothing "+
-		"is gained")
 	return ""
 }
 

@@ -171,7 +171,7 @@ func (a *Analysis) judgeDevice(index int32) Device {
 	a.cover(&d)
 	a.charge(&d)
 	d.Opening, d.Joining = a.opening(&d)
-	if d.startUp() {
+	if d.startUp(a.countAllocations(&d)) {
 		d.StartUp = true
 		a.charge(&d)
 	}
@@ -181,16 +181,35 @@ func (a *Analysis) judgeDevice(index int32) Device {
 // startQuarter of what happens once is a window in which it may be the program's start. [J]
 const startQuarter = 4
 
+// fewAllocations of the pieces of work to a call that allocates or frees memory are a first pass: later ones reuse
+// what it has. [J] A first pass of PyTorch allocates for every third kernel at most.
+const fewAllocations = 2
+
 // startUp: a trace shows a program's start where what happens once is most of the time in which
 // nothing is computed, or a quarter of the window and the largest part of it, and that time
 // is most of the window. [J] Half, of either. What happens in several steps does not
 // happen once.
-func (d *Device) startUp() bool {
+func (d *Device) startUp(allocations int) bool {
 	if d.Seen >= keepAll {
 		return false
 	}
-	once, waits := d.Causes[WarmUp]+d.Causes[Allocator]+d.Joining, d.Idle+d.Joining
+	once, waits := d.Causes[WarmUp]+d.Joining, d.Idle+d.Joining
+	if fewAllocations*allocations < d.Works { // a program that allocates for each kernel does so to its end
+		once += d.Causes[Allocator]
+	}
 	return 2*waits > d.WindowLength() && (2*once > waits || startQuarter*once > d.WindowLength() && d.leads(once))
+}
+
+// countAllocations is how many calls in a device's window allocate or free memory.
+func (a *Analysis) countAllocations(d *Device) (n int) {
+	h := &a.t.Host
+	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= d.From })
+	for i := first; i < len(h.Start) && h.Start[i] < d.To; i++ {
+		if h.Kind[i] == recording.Runtime && recording.AllocatesMemory(a.t.Names[h.Name[i]]) && a.owns(d, h.Thread[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // leads reports whether what happens once is the largest part of the idle time.

@@ -360,3 +360,22 @@ func TestPagesThatTheHostTouches(t *testing.T) {
 			d.Causes[idle.Unlinked], d.Causes[idle.Unrecorded], d.LongWork)
 	}
 }
+
+// Allocating for each kernel is no start: it goes on to the end.
+func TestAllocatingForEachKernel(t *testing.T) {
+	for per, start := range map[int]bool{1: false, 4: true} { // kernels to an allocation
+		l, at := newLine(), 0.0
+		for i := range 40 {
+			if i%per == 0 {
+				l.host(recording.Runtime, at+1, at+900, "cudaMalloc")
+				at += 900
+			}
+			l.kernel(at+20, at+40, l.launch(at+10))
+			at += 50
+		}
+		a := idle.Analyse(&recording.Run{Timeline: l.sorted()})
+		if d := &a.Devices[0]; d.StartUp != start {
+			t.Errorf("%d kernels to an allocation: a start: %t", per, d.StartUp)
+		}
+	}
+}
