@@ -255,12 +255,12 @@ func (g *gain) boundUnseen() string {
 // fewRepeats is the number of steps up to which a file shows nothing that repeats. [J]
 const fewRepeats = 2
 
-// checkRepeats refuses, for a file that shows no steps, what only steps can show: a program of no framework may wait
-// for results that it needs at once, and memory that a first pass allocates is there for the next one.
+// checkRepeats refuses, for a file that shows no steps, what only steps can show: a program that does not train may
+// wait for results that it needs at once, and memory that a first pass allocates is there for the next one.
 func (g *gain) checkRepeats() string {
 	switch {
 	case len(g.costs.Window.Steps) > fewRepeats:
-	case g.edit.SyncEvery > 0 && diagnose.IsBare(g.verdict.Grounds.Framework):
+	case g.edit.SyncEvery > 0 && !g.verdict.Grounds.ReadsLoss():
 		return "the file marks no steps: whether the program needs what it waits for at once is not known"
 	case g.edit.NoAllocator:
 		return "the file shows no steps that follow each other: a first pass allocates what later ones reuse"

@@ -27,6 +27,7 @@ type Grounds struct {
 	Record    string             // how to record what a profiler's file lacks; "" of a live run, or if it lacks nothing
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
 	Kernels   int                // that a trace's judged window holds; 0 if they were not counted
+	Shaped    bool               // a trace's steps read how many results there are, again and again, and go on by that
 	Updates   bool               // a trace shows the optimizer's steps alone: neither model nor batch
 	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
 	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
@@ -116,6 +117,10 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 		return ForeignSetting
 	case IsBare(g.Framework) && s == stoker.SyncEvery && g.Traffic.Read:
 		return "the host reads what the device computed, and only a wait tells it when it may"
+	case g.Shaped && s == stoker.BatchSize:
+		return "the host goes on by what the device found (aten::nonzero): it may do as much more for a larger batch"
+	case g.Shaped && s == stoker.SyncEvery:
+		return "the host goes on by what the device found (aten::nonzero): it needs it at once"
 	case g.Updates && s == stoker.BatchSize:
 		return "only the optimizer's steps are in the file: what a larger batch takes is not"
 	case g.Program != Training && slices.Contains(ofTraining, s):

@@ -115,6 +115,29 @@ func TestGroundsOfOneFile(t *testing.T) {
 	}
 }
 
+// A host that asks again and again how many results there are needs each answer at once, and may ask more often for a
+// larger batch. One that masks its loss does not.
+func TestHostThatGoesOnByResults(t *testing.T) {
+	for asks, refused := range map[int]bool{1: false, 12: true} {
+		p := newTape(hopper, "9.0")
+		v := judge.Judge(p.steps(10000, func(at float64) {
+			for i := range 12 {
+				name := "aten::mul"
+				if i < asks {
+					name = "aten::nonzero"
+				}
+				p.host(op, at+800*float64(i), at+800*float64(i)+50, name)
+				p.burst(at+800*float64(i)+10, 2, 1, "void at::native::vectorized_elementwise_kernel")
+			}
+		}))
+		for _, s := range []stoker.Setting{stoker.BatchSize, stoker.SyncEvery} {
+			if why := v.Grounds.Refuse(s); strings.Contains(why, "nonzero") != refused {
+				t.Errorf("%d asks, %s: %q", asks, s, why)
+			}
+		}
+	}
+}
+
 // A file that lost its end is not told to record the device: the lost part may hold it.
 func TestDamagedFileWithoutDeviceWork(t *testing.T) {
 	p := newTape(hopper, "9.0")

@@ -362,6 +362,15 @@ func ExchangeOf(name string) Exchange {
 	return UnknownExchange
 }
 
+// DataShaped reports whether an operator's result is as long as its data tell, so that the host waits for the number.
+func DataShaped(name string) bool {
+	switch name {
+	case "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive":
+		return true
+	}
+	return false
+}
+
 // SplitsLayers reports whether a name is of a layer that ranks compute together (Megatron's tensor parallelism): its
 // all-reduces carry what the layer computed.
 func SplitsLayers(name string) bool { return ContainsAny(name, "ModelParallelRegion", "VocabParallel") }

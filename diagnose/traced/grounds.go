@@ -3,6 +3,7 @@ package traced
 import (
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
@@ -18,8 +19,24 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
 		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
-		Kernels: t.kernels.Count, Kind: otherKind(run), Updates: t.updatesAlone(),
+		Kernels: t.kernels.Count, Kind: otherKind(run), Updates: t.updatesAlone(), Shaped: t.shapedByData(),
 	}
+}
+
+// oftenShaped is the number of operators in a step, whose results are as long as the data tell, from which the step
+// goes on by them. [J] A loss that masks its padding has one or two.
+const oftenShaped = 10
+
+// shapedByData reports whether steps read again and again how many results there are.
+func (t *filler) shapedByData() bool {
+	h, n := &t.t.Host, 0.0
+	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= t.d.From })
+	for i := first; i < len(h.Start) && h.Start[i] < t.d.To; i++ {
+		if h.Kind[i] == recording.Op && recording.DataShaped(t.t.Names[h.Name[i]]) {
+			n++
+		}
+	}
+	return n >= oftenShaped*t.countSteps()
 }
 
 // updatesAlone reports whether all operators of a trace run within steps of the optimizer.
