@@ -85,6 +85,10 @@ func TestCoresOfThisMachineAndOfAnother(t *testing.T) {
 		if fix.Title != want.title || fix.Changes[0].To != want.cores {
 			t.Errorf("%s: %s, %v; want %s, %v cores", name, fix.Title, fix.Changes, want.title, want.cores)
 		}
+		elsewhere := strings.Contains(strings.Join(fix.Notes, "\n"), "stoker feed --ray")
+		if another := want.title == "run on another machine, with more cores"; elsewhere != another {
+			t.Errorf("%s: cores of other nodes named: %v; want %v", name, elsewhere, another)
+		}
 	}
 }
 

@@ -149,6 +149,8 @@ func (a adviser) proposeCores() (Fix, string) {
 		need = here
 	default:
 		fix.Title = "run on another machine, with more cores"
+		fix.Notes = append(fix.Notes, "or let the DataLoader's workers use cores of other nodes, with the same batches: "+
+			"stoker feed --ray ADDRESS, if the network carries them")
 	}
 	if beside {
 		fix.Title = "stop the other programs, or run on a machine that is free"

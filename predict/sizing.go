@@ -23,6 +23,7 @@ type Sizing struct {
 	Reads       stoker.Interval // reads/s, of a machine, where samples are files
 	Link        stoker.Interval // bytes/s, per GPU, of the kind of copy that the setup has
 	PrepareRate stoker.Interval // stored bytes/s per GPU, where the setup gives that rate instead of workers
+	Batches     stoker.Interval // bytes/s of ready batches that the GPUs of a machine take: what workers on other nodes send
 	Reached     bool            // the setup reaches the target as it is, by its likely values
 	Changes     []Need          // what has to change; empty where Reached
 	Impossible  []string        // why no number of workers, cores or bytes/s would do; empty where one does
@@ -113,7 +114,7 @@ const rounding = 1e-9
 
 // need is a Sizing in one view; NaN is unknown, +Inf cannot be met.
 type need struct {
-	workers, cores, storage, reads, link, rate float64
+	workers, cores, storage, reads, link, rate, batches float64
 	// seconds that input may take; 0 or less: no input is fast enough
 	input   float64
 	collect float64 // seconds that collecting takes
@@ -144,6 +145,7 @@ func (p *numbers) sizeInView(v bounds.View, target float64) need {
 	}
 	n.storage = p.gpus * bytes / n.input
 	n.reads = p.gpus * p.batch * p.misses[v] * p.perFile[v] / n.input
+	n.batches = p.gpus * p.batch * p.decoded[v] / n.input
 	if p.rate[v] > 0 {
 		n.rate = p.batch * p.sample[v] / n.input
 		return n
@@ -216,6 +218,7 @@ func (z *Sizing) spread(n [3]need) {
 	z.Storage = of(func(n need) float64 { return n.storage })
 	z.Reads = of(func(n need) float64 { return n.reads })
 	z.Link = of(func(n need) float64 { return n.link })
+	z.Batches = of(func(n need) float64 { return n.batches })
 	z.PrepareRate = of(func(n need) float64 { return n.rate })
 	if n[bounds.Likely].rate > 0 {
 		z.Workers, z.Cores = stoker.Unknown(), stoker.Unknown()

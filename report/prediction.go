@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -199,6 +200,9 @@ func ListNeeds(z predict.Sizing) Sheet {
 			text(n.To.High),
 		})
 	}
+	if text := describeElsewhere(z); text != "" {
+		s.Lines = append(s.Lines, text)
+	}
 	for _, text := range z.Impossible {
 		s.Lines = append(s.Lines, Shorten(text, 600))
 	}
@@ -211,6 +215,17 @@ func ListNeeds(z predict.Sizing) Sheet {
 		s.Lines = append(s.Lines, m.Input+" is unknown: what depends on it is not sized")
 	}
 	return s
+}
+
+// describeElsewhere says what workers on other nodes need, where this machine has too few cores.
+func describeElsewhere(z predict.Sizing) string {
+	short := slices.ContainsFunc(z.Changes, func(n predict.Need) bool { return n.Input == "cores" })
+	if !short || z.Setup.InLoop || !stat.Finite(z.Cores.Point) || !stat.Finite(z.Batches.Point) {
+		return ""
+	}
+	bits := func(v float64) string { return quantity.About(8 * v / 1e9) }
+	return fmt.Sprintf("or %s cores on other nodes (stoker feed --ray): their batches take %s (%s to %s) Gbit/s of this machine's network",
+		quantity.About(math.Ceil(z.Cores.Point)), bits(z.Batches.Point), bits(z.Batches.Low), bits(z.Batches.High))
 }
 
 func needText(n predict.Need) func(float64) string {

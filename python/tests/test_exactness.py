@@ -20,7 +20,7 @@ except ImportError:
 @unittest.skipUnless(os.path.exists(BINARY), "needs bin/stoker (make build)")
 class ExactnessTest(unittest.TestCase):
     def test_quick_table(self):
-        """Batches, errors, exit codes and numbers of calls, with 0 and 2 workers, also under --verify."""
+        """Batches, errors, exit codes and numbers of calls, with 0 workers, and with 2 under --verify."""
         leash.hold(self)
         table = os.path.join(ROOT, "bench", "loader", "exactness.py")
         done = subprocess.run([sys.executable, table, "--quick", "--python", sys.executable, "--stoker", BINARY], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -1,5 +1,6 @@
 """A DataLoader's workers in a Ray cluster of this machine: the batches, errors and deaths of the script alone."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -12,10 +13,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BINARY = os.environ.get("STOKER_BIN") or os.path.join(ROOT, "bin", "stoker")
 
 try:
-    import ray
     import torch
+    from ray.cluster_utils import Cluster
 except ImportError:
-    ray = None
+    Cluster = None
 
 SCRIPT = """
 import hashlib, os, random, signal, sys
@@ -73,7 +74,7 @@ torch.manual_seed(3)
 digest = hashlib.sha256()
 for kind in sys.argv[1].split(","):
     loader = LOADERS[kind]()
-    for epoch in range(2):
+    for epoch in range(1 if kind == "stream" else 2):
         for number, batch in enumerate(loader):
             add(batch, digest)
             if "kill" in sys.argv and (epoch, number) == (0, 2):
@@ -83,41 +84,53 @@ for kind in sys.argv[1].split(","):
 """
 
 
-@unittest.skipUnless(ray and os.access(BINARY, os.X_OK), "needs PyTorch, Ray and STOKER_BIN; make test-torch has them")
+@unittest.skipUnless(Cluster and os.access(BINARY, os.X_OK), "needs PyTorch, Ray and STOKER_BIN; make test-torch has them")
 class RemoteTest(unittest.TestCase):
+    """One cluster of two nodes serves all tests: the trainer's node has no core, so workers run on the other one."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        cls.addClassCleanup(cls.cluster.shutdown)
+        cls.cluster.add_node(num_cpus=3)
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.script = os.path.join(cls.folder, "train.py")
+        with open(cls.script, "w") as file:
+            file.write(SCRIPT)
+
     def setUp(self):
         leash.hold(self)
-        self.folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.script = os.path.join(self.folder, "train.py")
 
-    def run_script(self, *words, address=None, call=""):
-        """Run the script alone, by `stoker feed --ray address`, or with a call of its own in front."""
-        ours = [BINARY, "feed", "--ray", address, "--"] if address else []
-        with open(self.script, "w") as file:
-            file.write(call + SCRIPT)
-        command = [*ours, sys.executable, "-W", "ignore", self.script, *words]
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.folder)
+    @classmethod
+    @functools.cache
+    def run_alone(cls, *words):
+        return run([sys.executable, "-W", "ignore", cls.script, *words])
+
+    def run_fed(self, *words, address=None):
+        address = address or self.cluster.address
+        return run([BINARY, "feed", "--ray", address, "--", sys.executable, "-W", "ignore", self.script, *words])
 
     def test_the_same_batches(self):
-        kinds = "map,persistent,stream"
-        alone, fed = self.run_script(kinds), self.run_script(kinds, address="local")
+        alone, fed = self.run_alone("map,persistent,stream"), self.run_fed("map,persistent,stream")
         self.assertIn("2 workers run in the Ray cluster", fed.stderr)
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
         self.assertEqual(alone.returncode, 0, alone.stderr)
 
     def test_a_worker_that_is_killed_is_replaced(self):
-        alone, fed = self.run_script("map"), self.run_script("map", "kill", address="local")
+        alone, fed = self.run_alone("persistent"), self.run_fed("persistent", "kill")
         self.assertIn("goes on with the same batches", fed.stderr)
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
 
     def test_a_killed_worker_with_a_state_of_its_own_fails_as_alone(self):
-        alone, fed = self.run_script("counting", "kill"), self.run_script("counting", "kill", address="local")
+        alone, fed = self.run_alone("counting", "kill"), self.run_fed("counting", "kill")
         for done in alone, fed:
             self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
         self.assertIn("may have a state of its own", fed.stderr)
 
-    def test_an_error_is_the_scripts_own(self):
-        alone, fed = self.run_script("map", "fails"), self.run_script("map", "fails", call="import stoker; stoker.feed(ray='local', workers=3)\n")
+    def test_an_error_is_the_scripts_own_in_a_cluster_of_its_own(self):
+        call = f"import runpy, sys, stoker; stoker.feed(ray='local', workers=3); del sys.argv[0]; runpy.run_path({self.script!r}, run_name='__main__')"
+        alone = self.run_alone("map", "fails")
+        fed = run([sys.executable, "-W", "ignore", "-c", call, self.script, "map", "fails"])
         self.assertIn("3 workers run in the Ray cluster", fed.stderr)
         ends = [done.stderr.strip().splitlines()[-1] for done in (alone, fed)]
         self.assertEqual((fed.returncode, ends), (alone.returncode, ["ValueError: sample 17"] * 2), fed.stderr)
@@ -130,9 +143,13 @@ class RemoteTest(unittest.TestCase):
                 stoker.feed(**wrong)
 
     def test_without_a_cluster_workers_run_here(self):
-        alone, fed = self.run_script("map"), self.run_script("map", address="127.0.0.1:1")
+        alone, fed = self.run_alone("map"), self.run_fed("map", address="127.0.0.1:1")
         self.assertIn("workers run on this machine", fed.stderr)
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
+
+
+def run(command):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
 
 if __name__ == "__main__":

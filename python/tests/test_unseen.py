@@ -100,16 +100,15 @@ class UnseenTest(unittest.TestCase):
     def test_folder_named_stoker(self):
         """A clone beside the script, or a package of the program's own with our name, hides nothing of ours nor is hidden."""
         os.mkdir(os.path.join(self.folder, "stoker"))
-        for own in ("", "answer = 42\n"):
+        for own, context in ("", "fork"), ("answer = 42\n", "spawn"):
             if own:
                 with open(os.path.join(self.folder, "stoker", "__init__.py"), "w") as file:
                     file.write(own)
-            for context in ("fork", "spawn"):
-                with self.subTest(own=own, context=context):
-                    script = LOADER + f"if __name__ == '__main__':\n    main(2, multiprocessing_context={context!r})\n    import stoker\n    print(getattr(stoker, 'answer', None))\n"
-                    printed, said = self.run_script(script)
-                    self.assertEqual(printed.strip(), "42" if own else "None")
-                    self.assertIn("12 of 12 pictures whole", said)
+            with self.subTest(own=own, context=context):
+                script = LOADER + f"if __name__ == '__main__':\n    main(2, multiprocessing_context={context!r})\n    import stoker\n    print(getattr(stoker, 'answer', None))\n"
+                printed, said = self.run_script(script)
+                self.assertEqual(printed.strip(), "42" if own else "None")
+                self.assertIn("12 of 12 pictures whole", said)
 
     def test_torchscript_and_inspect(self):
         """Between batches, and within a fetch, of the loop itself and of a worker."""
@@ -118,10 +117,10 @@ class UnseenTest(unittest.TestCase):
             "within": "Data.look = staticmethod(lambda made=[]: (made or made.append(scripts()) or made and print(json.dumps(made[0])), 0)[1:])\nmain()",
             "worker": "Data.look = staticmethod(lambda made=[]: (made or made.append(scripts()) or made and print(json.dumps(made[0]), flush=True), 0)[1:])\nmain(1)",
         }
-        for place, end in places.items():
+        scripts = {place: "import json\n" + LOADER + SCRIPTED + end + "\n" for place, end in places.items()}
+        alone, _ = self.run_script(scripts["within"], way=())
+        for place, script in scripts.items():
             with self.subTest(place):
-                script = "import json\n" + LOADER + SCRIPTED + end + "\n"
-                alone, _ = self.run_script(script, way=())
                 fed, said = self.run_script(script)
                 self.assertEqual([self.without_addresses(line) for line in fed.splitlines()], [self.without_addresses(line) for line in alone.splitlines()])
                 self.assertIn("12 of 12 pictures whole", said)

@@ -90,6 +90,7 @@ type jsonSizing struct {
 	Reads       stoker.Interval `json:"reads_per_s"`
 	Link        stoker.Interval `json:"link_bytes_per_s"`
 	PrepareRate stoker.Interval `json:"prepare_bytes_per_s"`
+	Batches     stoker.Interval `json:"batches_bytes_per_s"`
 	Changes     []jsonNeed      `json:"changes"`
 	Impossible  []string        `json:"impossible"`
 	Worst       []string        `json:"worst"`
@@ -258,7 +259,7 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 	o := &jsonSizing{
 		Target: z.Target, Step: stat.Known(z.Step), Reached: z.Reached, Workers: z.Workers,
 		Cores: z.Cores, Storage: z.Storage, Reads: z.Reads,
-		Link: z.Link, PrepareRate: z.PrepareRate, Changes: []jsonNeed{}, Impossible: append([]string{},
+		Link: z.Link, PrepareRate: z.PrepareRate, Batches: z.Batches, Changes: []jsonNeed{}, Impossible: append([]string{},
 			z.Impossible...), Worst: append([]string{}, z.Worst...), Unknown: missingJSON(z.Unknown),
 	}
 	for _, n := range z.Changes {

@@ -38,6 +38,7 @@ func TestPredict(t *testing.T) {
 			[]string{"inference, bf16, eager", "memory pinned (given)"},
 		},
 		{job("--batch", "256", "--for", "95%"), []string{"what 95 % utilisation takes"}},
+		{job("--batch", "256", "--for", "95%", "--gpus", "8", "--cores", "32"), []string{"cores on other nodes (stoker feed --ray)", "Gbit/s"}},
 		{job("--batch", "256", "--walls", "--gpus", "8", "--network", "ib-ndr", "--checkpoint", "1GB/s", "--mtbf",
 			"24h"), []string{"memory:", "communication: 8 ranks", "goodput"}},
 		{job("--batch", "256", "--price", "$2/h", "--kwh", "0.10", "--grid", "fr", "--pue", "1.1", "--hours", "100",

@@ -57,8 +57,9 @@ def _connect(address: str) -> Any:
     if not ray.is_initialized():
         try:
             _reach(address)
-            local = {"include_dashboard": False} if address == LOCAL else {"address": address}
-            ray.init(logging_level="ERROR", log_to_driver=False, **local)
+            # Ray takes "local" as well: without an address it would join a cluster that runs on this machine already.
+            more = {"include_dashboard": False} if address == LOCAL else {}
+            ray.init(address, logging_level="ERROR", log_to_driver=False, **more)
             _leave_stdout()
         except Exception as error:
             raise Lack(f"Ray at {address} does not answer: {error} (`ray start --head` starts one)") from None
