@@ -153,7 +153,8 @@ func Analyse(run *recording.Run) *Analysis {
 	a := &Analysis{t: t}
 	a.buildIndex()
 	a.framed = slices.ContainsFunc(t.Names, func(name string) bool {
-		return recording.TorchSign(name) || recording.XLASign(name) || recording.ContainsAny(name, "tensorflow", "Eigen::")
+		return recording.TorchSign(name) || recording.XLASign(name) ||
+			recording.ContainsAny(name, "tensorflow", "Eigen::")
 	})
 	a.findProcesses()
 	a.takeSteps(run.Steps)

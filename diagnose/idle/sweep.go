@@ -310,7 +310,7 @@ func (s *gapSweep) refine(p Slice) Slice {
 }
 
 // loadsCode reports whether a library or a module of kernels is loaded within a gap, or, in a file that shows no
-// steps, another call takes as long as that. Most of what it takes is no call of the runtime: files are read and linked.
+// steps, another call takes as long as that. Most of it is no call of the runtime: files are read and linked.
 func (s *gapSweep) loadsCode(from, to int64) bool {
 	h := &s.a.t.Host
 	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= from })
