@@ -279,6 +279,10 @@ tune-search: build emulate torch ## what tune finds, beside an exhaustive search
 frameworks: build torch ## scripts of Lightning, Hugging Face and others with and without observe: the same output
 	bench/frameworks/observe
 
+.PHONY: ledger
+ledger: build emulate torch ## the rows of a run's time beside a clock in its script: 31 runs (15 minutes)
+	$(TORCH) bench/ledger/ledger.py
+
 .PHONY: claims
 claims: build emulate torch ## what people say about starving GPUs, measured: docs/claims.md
 	$(TORCH) bench/claims/claims.py

@@ -10,6 +10,9 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
+// CollateFn is the fix that names the program's own collate_fn.
+const CollateFn = "collate_fn"
+
 // mostlyCollate is the share of preparing a batch from which a collate_fn of the
 // program's own is what prepares it. [J]
 const mostlyCollate = 0.5
@@ -17,7 +20,18 @@ const mostlyCollate = 0.5
 // mostlyCollates reports whether that is so.
 func (a adviser) mostlyCollates() bool {
 	l := a.judgedLoader()
-	return a.costs.FetchCollate/a.costs.Fetch >= mostlyCollate && l != nil && slices.Contains(l.Own, "collate_fn")
+	return a.costs.FetchCollate/a.costs.Fetch >= mostlyCollate && l != nil && slices.Contains(l.Own, CollateFn)
+}
+
+// lineOfCollate returns the program's line on which most of preparing a batch goes; false without one.
+func (a adviser) lineOfCollate() (diagnose.Line, bool) {
+	at := slices.IndexFunc(a.verdict.Lines, func(l diagnose.Line) bool {
+		return l.Own.File != "" && l.Share.Point >= mostlyCollate
+	})
+	if at < 0 {
+		return diagnose.Line{}, false
+	}
+	return a.verdict.Lines[at], true
 }
 
 // collate proposes to do beforehand what the program's own collate_fn does, such as
@@ -31,9 +45,13 @@ func (a adviser) collate() (Fix, string) {
 	if math.IsNaN(waits) {
 		waits = min(1, a.costs.Wait/a.costs.HostStep)
 	}
-	fix := Fix{Name: "collate_fn", Title: "make collate_fn cheaper", Effort: Code, Risk: NoRisk}
+	fix := Fix{Name: CollateFn, Title: "make collate_fn cheaper", Effort: Code, Risk: NoRisk}
+	if line, seen := a.lineOfCollate(); seen {
+		fix.Title += ": " + line.String()
+	}
 	how := "what it makes of a single sample, and is the same in every epoch, can be made once and stored. Padding, " +
-		"or a batch of graphs, stays: worker processes do that beside the loop"
+		"or a batch of graphs, stays: worker processes do that beside the loop. A tensor of a list of arrays is made element by element: " +
+		"torch.from_numpy(numpy.stack(arrays)) copies each at once"
 	if slices.ContainsFunc(a.verdict.Lines, func(l diagnose.Line) bool { return l.Kind == diagnose.Tokenizer }) {
 		fix.Title, fix.Effort = "do the work of collate_fn once, before training", Data
 		how = "tokens are the same in every epoch: tokenise the data set once, store it (datasets.map keeps what it " +
@@ -41,9 +59,9 @@ func (a adviser) collate() (Fix, string) {
 	}
 	fix.Forecast = a.atMost(atRemoval(share * waits))
 	fix.Notes = []string{
+		how,
 		fmt.Sprintf("collate_fn takes %s of preparing a batch (%s of %s)", quantity.Percent(min(1, share)),
 			quantity.AboutSeconds(a.costs.FetchCollate), quantity.AboutSeconds(a.costs.Fetch)),
-		how,
 	}
 	if others := a.costs.TreeCPU - a.costs.LaunchCPU; a.costs.Workers == 0 &&
 		a.costs.FetchCPU < mostlyCollate*a.costs.Fetch && stat.Or(others, 0) > a.costs.FetchCPU {

@@ -32,9 +32,9 @@ func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
 	size, known := a.base.Settings.Float(stoker.BatchSize)
 	device := a.findDevice()
 	subject := fmt.Sprintf("gpu/%d", device.Index)
-	used = most(a.run.Find(recording.PeakReserved, subject))
+	used = a.run.Find(recording.PeakReserved, subject).Largest()
 	if math.IsNaN(used) { // of all programs on the device
-		used = most(a.run.Find(recording.GPUMemory, subject))
+		used = a.run.Find(recording.GPUMemory, subject).Largest()
 	}
 	if device.MemoryBytes != nil {
 		total = *device.MemoryBytes
@@ -58,19 +58,6 @@ func (a adviser) findDevice() recording.GPU {
 		}
 	}
 	return device
-}
-
-func most(s *recording.Series) float64 {
-	top := math.NaN()
-	if s == nil {
-		return top
-	}
-	for _, v := range s.V {
-		if !(v <= top) {
-			top = v
-		}
-	}
-	return top
 }
 
 // roundBatch returns the largest good batch size up to n.
@@ -174,14 +161,19 @@ func (a adviser) half() (Fix, string) {
 	if !gpu.HasBF16() {
 		format = hardware.FP16
 	}
+	if a.base.Settings.Text(stoker.Precision) == "float16" && format == hardware.BF16 && gpu.ComputeMajor > 0 {
+		return Fix{Name: string(stoker.Precision)}, "it is 16 bits already. If a loss overflows (NaN), take bf16, which is " +
+			"as fast here and has the range of float32"
+	}
 	fix, why := a.proposePrecision(a.makeChange(stoker.Precision, string(format)), format)
 	if why != "" || fix.Name == "" {
 		return fix, why
 	}
-	note := "torch.autocast(\"cuda\", torch.bfloat16) around forward and loss, and no scaler is needed"
+	note := "torch.autocast(\"cuda\", torch.bfloat16) around forward and loss. bf16 has the range of float32: " +
+		"losses that overflow in fp16 stay finite, and no scaler is needed"
 	if format == hardware.FP16 {
-		note = "torch.autocast(\"cuda\", torch.float16) around forward and loss, with torch.amp.GradScaler: this " +
-			"device has no bf16"
+		note = "torch.autocast(\"cuda\", torch.float16) around forward and loss, with torch.amp.GradScaler against " +
+			"overflow: this device has no bf16"
 	}
 	fix.Notes = append(fix.Notes, note)
 	return fix, ""

@@ -104,6 +104,14 @@ func TestNumberFormatsByChip(t *testing.T) {
 	if _, fix := said(judged(run, diagnose.GPUBound), "precision"); fix != nil {
 		t.Errorf("16 bits are there: %+v", fix)
 	}
+	for chip, want := range map[string]bool{"NVIDIA A100-SXM4-80GB": true, "Tesla T4": false, "no such chip": false} {
+		run := recorded(t, "labelled-healthy", 1e9, stoker.Settings{stoker.Precision: "float16"})
+		run.Facts.GPUs[0].Name = chip
+		text, fix := said(judged(run, diagnose.GPUBound), "precision")
+		if fix != nil || strings.Contains(text, "overflows (NaN), take bf16") != want {
+			t.Errorf("%s in fp16: %+v %q", chip, fix, text)
+		}
+	}
 }
 
 // Where cores cannot decode: pixels stored once, and decoding on the device.

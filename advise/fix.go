@@ -64,13 +64,17 @@ type Fix struct {
 	Lossless bool // no loss is known to be read: a change is said without the word
 }
 
-// InWords is a change that no line of a program makes, in words: whose cores a job is to have,
-// and how it gets them, the title says. False of others.
+// InWords is a change that no line of a program makes, in words. Whose cores a job is to have, and
+// how it gets them, the title says. A program that reads no loss has another reason to wait for the
+// device. False of other changes.
 func (f Fix) InWords(c stoker.Change) (string, bool) {
-	if c.Setting != stoker.Cores || f.Name != string(stoker.Cores) {
-		return "", false
+	switch n := fmt.Sprint(c.To); {
+	case c.Setting == stoker.Cores && f.Name == string(stoker.Cores):
+		return fmt.Sprintf("%s (%s)", f.Title, c), true
+	case c.Setting == stoker.SyncEvery && f.Lossless && n != "0":
+		return fmt.Sprintf("wait for the device every %s steps instead of every step", n), true
 	}
-	return fmt.Sprintf("%s (%s)", f.Title, c), true
+	return "", false
 }
 
 // Worth is what the fix is worth, in words.

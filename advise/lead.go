@@ -53,6 +53,15 @@ func (a adviser) bridgeEpochs(fix *Fix) {
 	if l == nil || l.Kind != "" {
 		return
 	}
+	if a.costs.StartsWithWork() {
+		fix.Title = fmt.Sprintf("the first batch of an epoch takes a worker %s of its own work, in each epoch again: a smaller "+
+			"shuffle buffer, an index that is read once and kept, or a data set that goes on from epoch to epoch",
+			quantity.AboutSeconds(a.costs.FirstFetch))
+		if line := a.verdict.Lines; len(line) > 0 && line[0].Own.File != "" {
+			fix.At = line[0].Short()
+		}
+		return
+	}
 	stay, _ := l.Settings.Bool(stoker.PersistentWorkers)
 	workers, known := l.Settings.Int(stoker.NumWorkers)
 	if known && workers > 0 && l.Anew {
@@ -70,6 +79,18 @@ func (a adviser) bridgeEpochs(fix *Fix) {
 	}
 }
 
+// muchSmaller is how many times training's batch is an evaluation's, from which the evaluation's is too small. [J]
+const muchSmaller = 4
+
+// batchesOf is how many samples a batch of a loader has, and one of training; 0 unknown.
+func (a adviser) batchesOf(evaluation *recording.Loader) (its, trainings int) {
+	its, _ = evaluation.Settings.Int(stoker.BatchSize)
+	if l := a.judgedLoader(); l != nil {
+		trainings, _ = l.Settings.Int(stoker.BatchSize)
+	}
+	return its, trainings
+}
+
 // feedEvaluation proposes workers for the loader of an evaluation that is short of batches.
 func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 	loader := a.findLoaderAt(lead.Line.Own)
@@ -83,6 +104,14 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 		fix.Where, fix.Beside = loader.Where, true
 		share := quantity.Percent(lead.LineShare)
 		fix.Notes = []string{"starting and ending its workers takes " + share + " of evaluation"}
+		return
+	}
+	if now, to := a.batchesOf(loader); now > 0 && now*muchSmaller <= to {
+		fix.Changes = []stoker.Change{{Setting: stoker.BatchSize, From: now, To: to}}
+		fix.Title, fix.Effort, fix.Where, fix.Beside = "evaluate in batches as large as training's", Flag, loader.Where, true
+		fix.Notes = []string{"evaluation keeps no gradients, so a batch that fits in training fits there. Means of batches " +
+			"have to be weighted by their samples"}
+		fix.Run.High = atRemoval(lead.Seconds / a.verdict.Ledger.Recurring()) // the device's part gets shorter as well
 		return
 	}
 	if loader.Kind != "" || loader.Iterable || lead.MostlyWaitsFor() != diagnose.WaitInput {

@@ -301,6 +301,31 @@ func TestFewerWorkers(t *testing.T) {
 	}
 }
 
+// Workers that stay do not save the work of a first batch, such as filling a shuffle buffer.
+func TestPersistentWorkersSaveNoWorkOfTheFirstBatch(t *testing.T) {
+	run, err := recording.Open("../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range run.Steps {
+		if i%20 == 0 {
+			s := &run.Steps[i]
+			s.First, s.Idle, s.Wait, s.DevicePeriod, s.Period = true, 2, 2, s.DevicePeriod+2, s.Period+2
+		}
+	}
+	for first, kept := range map[float64]bool{0: false, 1.9: true} {
+		v := judge.Judge(run)
+		v.Costs.FirstFetch = first
+		plan := Rank(run, v)
+		rejected := slices.ContainsFunc(plan.Rejected, func(r Rejected) bool {
+			return r.Name == string(stoker.PersistentWorkers) && strings.Contains(r.Why, "of its own work")
+		})
+		if rejected != kept {
+			t.Errorf("a first fetch of %v s: rejected %v, %v", first, rejected, plan.Rejected)
+		}
+	}
+}
+
 // Workers of a DataLoader that is made anew in each epoch end with it, whatever they
 // are told: it has to be made once.
 func TestPersistentWorkersNeedALoaderThatStays(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
@@ -358,8 +359,12 @@ func (p *Plan) verdictOn(name string) (why string, rejected bool) {
 }
 
 // WhatIf plays a run's timeline with changes that somebody asks for. The error
-// says why it cannot be.
-func WhatIf(run *recording.Run, changes []stoker.Change) (Plan, error) {
+// says why it cannot be, or that the device has no units for one of them.
+func WhatIf(run *recording.Run, grounds diagnose.Grounds, changes []stoker.Change) (Plan, error) {
+	elsewhere := slices.ContainsFunc(changes, func(c stoker.Change) bool { return c.Setting == stoker.Device })
+	if why := grounds.LacksAnyUnit(changes); why != "" && !elsewhere {
+		return Plan{}, fmt.Errorf("replay trace: %s. gpu=NAME asks for another device", why)
+	}
 	t, why := replay.New(run, MarkNames(run.Timeline))
 	if why != "" {
 		return Plan{}, fmt.Errorf("replay trace: %s", why)
@@ -370,10 +375,29 @@ func WhatIf(run *recording.Run, changes []stoker.Change) (Plan, error) {
 	}
 	edit, _ := replay.EditOf(changes)
 	fix := Fix{
-		Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: NoRisk,
+		Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: riskOfAll(changes),
 		Forecast: t.Forecast(edit), Untested: isUntested(changes),
 	}
-	fix.Notes = fix.Forecast.Notes
+	fix.Notes = append(fix.Forecast.Notes, sayFewer(t, changes)...)
 	check := t.Check()
 	return Plan{Fixes: []Fix{fix}, Replay: &check}, nil
+}
+
+// sayFewer says how many of the workers that are asked for do as much, if half of them do.
+func sayFewer(t *replay.Trace, changes []stoker.Change) []string {
+	at := slices.IndexFunc(changes, func(c stoker.Change) bool { return c.Setting == stoker.NumWorkers })
+	if at < 0 {
+		return nil
+	}
+	asked, _ := changes[at].To.(int)
+	enough := predict.CountEnough(asked, func(workers int) float64 {
+		fewer := slices.Clone(changes)
+		fewer[at].To = workers
+		edit, _ := replay.EditOf(fewer)
+		return t.Forecast(edit).Step.Point
+	})
+	if enough == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d workers do as much as %d: the others take memory and wait", enough, asked)}
 }

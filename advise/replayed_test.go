@@ -4,10 +4,12 @@ import (
 	"context"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
@@ -84,7 +86,7 @@ func TestWhatIf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := advise.WhatIf(run, changes)
+	plan, err := advise.WhatIf(run, diagnose.Grounds{}, changes)
 	if err != nil || len(plan.Fixes) != 1 || plan.Replay == nil {
 		t.Fatalf("%+v %v", plan, err)
 	}
@@ -95,7 +97,40 @@ func TestWhatIf(t *testing.T) {
 	if s := plan.Fixes[0].Forecast.Speedup; s.Point < 2 {
 		t.Errorf("speedup %v", s)
 	}
-	if _, err := advise.WhatIf(&recording.Run{}, []stoker.Change{{Setting: stoker.NumWorkers, To: 2}}); err == nil {
+	volta := diagnose.Grounds{Chip: diagnose.Chip{Major: 7}}
+	for _, c := range []struct {
+		asked, refused string
+		risk           advise.Risk
+		says           string
+	}{
+		{"num_workers=32", "", advise.MemoryRisk, "workers do as much as 32"},
+		{"num_workers=2", "", advise.MemoryRisk, ""},
+		{"num_workers=2,batch_size=2x", "", advise.LearningRisk, ""},
+		{"tf32=true", "7.0", "", ""},
+		{"tf32=true,gpu=h100-sxm", "", advise.NumericsRisk, ""},
+		{"precision=fp16", "", advise.NumericsRisk, ""},
+	} {
+		changes, err := replay.Changes(c.asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := advise.WhatIf(run, volta, changes)
+		if c.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%s: %v, want a refusal with %q", c.asked, err, c.refused)
+			}
+			continue
+		}
+		if err != nil || plan.Fixes[0].Risk != c.risk {
+			t.Errorf("%s: %+v %v, want the risk %q", c.asked, plan.Fixes, err, c.risk)
+			continue
+		}
+		notes := strings.Join(plan.Fixes[0].Notes, "\n")
+		if !strings.Contains(notes, c.says) || c.says == "" && strings.Contains(notes, "do as much") {
+			t.Errorf("%s: notes %q, want %q", c.asked, notes, c.says)
+		}
+	}
+	if _, err := advise.WhatIf(&recording.Run{}, diagnose.Grounds{}, []stoker.Change{{Setting: stoker.NumWorkers, To: 2}}); err == nil {
 		t.Error("a run without a timeline was replayed")
 	}
 }

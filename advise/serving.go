@@ -21,7 +21,10 @@ func (a adviser) serving() Plan {
 	if !(v.Most > 1) || !isOfServer(v.Class) {
 		return Plan{}
 	}
-	fix := Fix{Name: string(v.Class), Title: v.Class.Do(), Forecast: a.atMost(v.Most), Effort: Code, Risk: NoRisk}
+	fix := Fix{
+		Name: string(v.Class), Title: cmp.Or(v.Class.SettingsOf(v.Grounds.Server), v.Class.Do()),
+		Forecast: a.atMost(v.Most), Effort: Code, Risk: NoRisk,
+	}
 	if top, found := findServerLine(v); found {
 		fix.Title, fix.At = cmp.Or(top.Kind.Advice(), fix.Title), top.Short()
 	}

@@ -79,6 +79,10 @@ func (a adviser) persistence() (Fix, string) {
 	if edge.IsOwnWork() && edge.LineShare >= mostOfEdge || edge.Line.Kind == diagnose.Iterating {
 		return fix, "the first batch of an epoch waits for " + edge.Line.Short() + ", however long workers stay"
 	}
+	if a.costs.StartsWithWork() {
+		return fix, fmt.Sprintf("the first batch of an epoch takes a worker %s of its own work, however long workers stay",
+			quantity.AboutSeconds(a.costs.FirstFetch))
+	}
 	fix.Changes = []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.forecast(fix.Changes...)
 	if edge.IsOwnWork() {
@@ -140,7 +144,7 @@ func (a adviser) proposeCores() (Fix, string) {
 		fmt.Sprintf("a batch takes %s of core time, the loop %s: %.0f %s enough for this device",
 			quantity.AboutSeconds(demand), quantity.AboutSeconds(loop), need,
 			quantity.Ending(need, "core is", "cores are")),
-		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
+		"or make a batch cheaper: smaller images, fewer or cheaper transforms, pictures decoded once (stoker pack --decoded)",
 	}
 	from := a.base.Cores
 	switch here := float64(m.CPUs); {

@@ -28,7 +28,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 		most := a.mostOf(f)
 		fix := Fix{
 			Name: name, Title: titleOf(f), Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: notesOf(f),
-			Untested: true, At: a.lineOf(f),
+			Untested: true, At: a.lineOf(f), Lossless: !a.verdict.Grounds.ReadsLoss(),
 			Forecast: predict.Forecast{
 				Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: most},
 				Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
@@ -120,7 +120,23 @@ func riskOf(f diagnose.Finding) Risk {
 	if overlaps(f) {
 		return MemoryRisk
 	}
-	first := f.Settings[0].Setting
+	return riskOfSetting(f.Settings[0].Setting)
+}
+
+// risks are from the least to the one that weighs most.
+var risks = []Risk{NoRisk, MemoryRisk, SeedRisk, NumericsRisk, LearningRisk}
+
+// riskOfAll returns the risk that weighs most among those of several changes.
+func riskOfAll(changes []stoker.Change) Risk {
+	most := 0
+	for _, c := range changes {
+		most = max(most, slices.Index(risks, riskOfSetting(c.Setting)))
+	}
+	return risks[most]
+}
+
+// riskOfSetting returns what a change of a setting may break.
+func riskOfSetting(first stoker.Setting) Risk {
 	switch {
 	case first == stoker.BatchSize || first == stoker.Accumulation:
 		return LearningRisk

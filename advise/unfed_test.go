@@ -86,6 +86,23 @@ func TestTokensOnlyOfATokenizer(t *testing.T) {
 	}
 }
 
+// The line of a collate_fn is named, where looks at workers find one.
+func TestLineOfCollate(t *testing.T) {
+	run := liveRun(t)
+	wall := run.Find(recording.FetchWall, "process/100")
+	run.Series = append(run.Series, recording.Series{Signal: recording.FetchCollate, Subject: "process/100", T: wall.T, V: wall.V})
+	run.Facts.Loaders[0].Own = []string{"collate_fn"}
+	v := judge.Judge(run)
+	v.Lines = []diagnose.Line{{
+		Own: recording.Place{File: "/home/me/train.py", Line: 24, Function: "batchify"}, Kind: diagnose.Code,
+		Share: stoker.Interval{Low: 0.9, Point: 0.95, High: 1},
+	}}
+	at := slices.IndexFunc(Rank(run, v).Fixes, func(f Fix) bool { return strings.Contains(f.Title, "train.py:24 batchify") })
+	if at < 0 {
+		t.Errorf("no fix names the line of collate_fn: %+v", Rank(run, v).Fixes)
+	}
+}
+
 // onCPU is the live run as it would be with its model on the CPU: a step of 75 ms, of
 // which the launching thread loads for 50, on a core or asleep, and computes for 25 on two.
 func onCPU(t *testing.T, cores int, asleep bool) *recording.Run {

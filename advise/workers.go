@@ -263,7 +263,7 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 		return fmt.Sprintf("after that the device (%s) is the limit, and %s",
 			quantity.AboutSeconds(a.base.Loop().Point), oneMore(gain))
 	case stoker.Loop:
-		return fmt.Sprintf("after that the training loop itself (%s) is the limit, and %s",
+		return fmt.Sprintf("after that the program's loop itself (%s) is the limit, and %s",
 			quantity.AboutSeconds(a.base.Loop().Point), oneMore(gain))
 	case stoker.Storage:
 		return "after that storage is the limit, and " + oneMore(gain)

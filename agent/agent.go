@@ -181,7 +181,7 @@ func (a *Agent) look(d *device, reading gpu.Reading, at time.Time) {
 			owners = append(owners, o)
 		}
 	}
-	d.noteLook(reading, owners, at)
+	d.noteLook(reading, owners, findLargest(reading.Held, a.owners), at)
 	d.takeState(a.seenState(d, at), at)
 }
 

@@ -138,6 +138,19 @@ func TestDeviceMemory(t *testing.T) {
 	}
 }
 
+// Of the jobs that share a GPU the one that holds most of its memory is named, with all its processes.
+func TestJobMemory(t *testing.T) {
+	a, _ := node(t)
+	process(t, a, 100, slurm, "")
+	process(t, a, 101, slurm, "")
+	process(t, a, 102, strings.ReplaceAll(slurm, "job_77", "job_78"), "")
+	held := map[uint32]float64{100: 20e9, 101: 20e9, 102: 30e9, 103: 90e9} // nobody knows 103
+	take(a, 0, gpu.Reading{Active: math.NaN(), Kernels: math.NaN(), Processes: []uint32{100, 101, 102}, Held: held})
+	says(t, page(t, a, 0), `job_memory_bytes{gpu="0",UUID="GPU-a",hpc_job="77"`, "} 4e+10\n")
+	take(a, 1, gpu.Reading{Active: math.NaN(), Kernels: math.NaN(), Processes: []uint32{100}})
+	says(t, page(t, a, 1), "no job_memory_bytes{")
+}
+
 // Without a price of the user's a device has its list price, and one of no list none.
 func TestPrice(t *testing.T) {
 	a, _ := node(t)
@@ -324,7 +337,7 @@ func TestCap(t *testing.T) {
 		for i := range 64 {
 			uuid := fmt.Sprint("GPU-", i)
 			news.Facts.Devices = append(news.Facts.Devices, gpu.Device{Index: i, UUID: uuid, Name: "NVIDIA H100" + poison.Text, MIG: true, Emulated: true})
-			news.Readings = append(news.Readings, gpu.Reading{Index: i, Utilisation: []gpu.UtilSample{{Ratio: 0.5}}, Active: 0.5, Kernels: 0.5, SlowedKnown: true, Slowed: recording.ByHeat, Processes: []uint32{100}})
+			news.Readings = append(news.Readings, gpu.Reading{Index: i, Utilisation: []gpu.UtilSample{{Ratio: 0.5}}, Active: 0.5, Kernels: 0.5, SlowedKnown: true, Slowed: recording.ByHeat, Processes: []uint32{100}, Held: map[uint32]float64{100: 1e9}})
 			a.figures = append(a.figures, figure{gpu: uuid, uid: uint32(os.Getuid()), at: begin.Add(time.Second), class: "straggler", stall: 0.5, step: 1, rate: 1})
 		}
 		for s := range 12 {

@@ -43,6 +43,7 @@ type device struct {
 	processes []uint32  // from the driver, nil if unknown
 	owners    []owner   // owners of the processes that can be seen
 	memory    float64   // bytes in use, NaN if unknown
+	fills     holder    // the job that holds most of it
 	changed   time.Time // when the last of the earlier processes was gone
 
 	observed, idle float64 // seconds since the agent started: observed, and without a kernel
@@ -65,7 +66,7 @@ type moment struct {
 }
 
 // noteLook stores a reading.
-func (d *device) noteLook(r gpu.Reading, owners []owner, at time.Time) {
+func (d *device) noteLook(r gpu.Reading, owners []owner, fills holder, at time.Time) {
 	ratios := make([]float64, 0, len(r.Utilisation))
 	for _, u := range r.Utilisation {
 		ratios = append(ratios, u.Ratio)
@@ -83,7 +84,7 @@ func (d *device) noteLook(r gpu.Reading, owners []owner, at time.Time) {
 	if r.Processes != nil && !slices.ContainsFunc(r.Processes, stays) {
 		d.changed = at
 	}
-	d.lastLooked, d.processes, d.owners, d.memory = at, r.Processes, owners, r.MemoryUsedBytes
+	d.lastLooked, d.processes, d.owners, d.memory, d.fills = at, r.Processes, owners, r.MemoryUsedBytes, fills
 	d.moments = slices.DeleteFunc(append(d.moments, m), func(m moment) bool {
 		return at.Sub(m.at) >= window ||
 			m.at.After(at)

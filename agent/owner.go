@@ -124,7 +124,7 @@ func namesIn(groups string) (job, pod, in string) {
 func sharedOwner(owners []owner) (common owner, jobs int) {
 	seen := map[owner]bool{}
 	for i, o := range owners {
-		seen[owner{uid: o.uid, hpcJob: o.hpcJob, pod: o.pod}] = true
+		seen[o.job()] = true
 		if i == 0 {
 			common = o
 		}
@@ -140,4 +140,29 @@ func sharedOwner(owners []owner) (common owner, jobs int) {
 		}
 	}
 	return common, len(seen)
+}
+
+// holder is a job and the device memory that its processes hold.
+type holder struct {
+	job   owner
+	bytes float64 // 0 without a job whose processes are known
+}
+
+// job returns what the processes of one job have in common.
+func (o owner) job() owner { return owner{uid: o.uid, hpcJob: o.hpcJob, pod: o.pod} }
+
+// findLargest returns the job that holds most of a device's memory, by the bytes of its processes.
+func findLargest(held map[uint32]float64, owners map[uint32]owner) (largest holder) {
+	sums := map[owner]float64{}
+	for pid, bytes := range held {
+		if o, known := owners[pid]; known {
+			sums[o.job()] += bytes
+		}
+	}
+	for job, bytes := range sums {
+		if bytes > largest.bytes {
+			largest = holder{job, bytes}
+		}
+	}
+	return largest
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	ofGPU   = 18 // greatest number of series per GPU
+	ofGPU   = 19 // greatest number of series per GPU
 	ofAgent = 7  // number of series for the node
 )
 
@@ -89,6 +89,10 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 		d.countedShare())
 	set("memory_used_bytes", "Device memory in use by all programs, as of the driver's last answer.", d.memory)
 	set("memory_bytes", "Memory of the device.", d.facts.MemoryBytes)
+	if job := d.fills.job; d.fills.bytes > 0 {
+		set("job_memory_bytes", "Device memory that the processes of one job hold: the job that holds most.",
+			d.fills.bytes, "hpc_job", job.hpcJob, "pod_uid", job.pod, "uid", strconv.Itoa(int(job.uid)))
+	}
 	set("sm_active_ratio", "Share of multiprocessors with work in the last minute.",
 		d.mean(func(m moment) float64 { return m.active }))
 	for by, reason := range []string{"power", "heat", "hardware"} {

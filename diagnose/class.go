@@ -134,8 +134,8 @@ var Classes = []Word{
 	{
 		string(CPUExhausted),
 		"loading waits for cores, and the job itself fills those that it may use",
-		"a cheaper batch (smaller images, decoded once, fewer transforms), more cores, cores of other nodes " +
-			"(stoker feed --ray), or decoding on the device",
+		"a cheaper batch (smaller images, fewer transforms, decoded once by stoker pack --decoded), more cores, cores of " +
+			"other nodes (stoker feed --ray), or decoding on the device",
 	},
 	{
 		string(Neighbour),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
@@ -78,8 +79,28 @@ func (e *Ending) Evidence() []Evidence {
 
 // Advice is what to do about a command that failed.
 func (e *Ending) Advice() string {
+	if lack := e.MemoryAdvice(); lack != "" {
+		return lack
+	}
 	if e.Raised == nil {
 		return "look at its last lines on stderr, and record it again once it runs"
 	}
 	return "repair what its last lines on stderr say, and record it again"
+}
+
+// MemoryAdvice is what to do about a program that ran out of memory; "" of another one.
+func (e *Ending) MemoryAdvice() string {
+	if e == nil || e.Raised == nil {
+		return ""
+	}
+	names := strings.Split(e.Raised.Type, ".")
+	return memoryAdvice[names[len(names)-1]]
+}
+
+// memoryAdvice is what to do about exceptions of memory, PyTorch's for a device and Python's own.
+var memoryAdvice = map[string]string{
+	"OutOfMemoryError": "device memory ran out. Use a smaller batch_size, and in training accumulate gradients: 8 batches " +
+		"of 8 are one of 64 to the optimizer, in the memory of 8. bf16 and activation checkpointing take less. Batches " +
+		"that wait on the device, and losses kept without detach(), fill it as well",
+	"MemoryError": "host memory ran out. Use fewer workers, a smaller prefetch_factor, or pin_memory=False",
 }

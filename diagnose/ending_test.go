@@ -57,10 +57,19 @@ func TestAProgramThatFailed(t *testing.T) {
 // A run that trained keeps its class, and its error stands beside it.
 func TestATrainingThatFailed(t *testing.T) {
 	_, whole := ended(t, 1e9, recording.ExitStatus{})
-	_, v := ended(t, 1e9, recording.ExitStatus{Code: 1, Raised: &recording.Exception{Type: "torch.OutOfMemoryError"}})
-	if v.Class != whole.Class || len(v.Findings) != len(whole.Findings)+1 || v.Findings[0].Name != diagnose.FindingFailed ||
-		!strings.HasSuffix(v.Findings[0].Text, ": torch.OutOfMemoryError") {
-		t.Errorf("%s (%s): %+v", v.Class, whole.Class, v.Findings)
+	for kind, want := range map[string]string{
+		"KeyError": ": KeyError", "torch.OutOfMemoryError": "accumulate gradients", "MemoryError": "pin_memory=False",
+	} {
+		exit := recording.ExitStatus{Code: 1, Raised: &recording.Exception{Type: kind}}
+		_, v := ended(t, 1e9, exit)
+		if v.Class != whole.Class || len(v.Findings) != len(whole.Findings)+1 || v.Findings[0].Name != diagnose.FindingFailed ||
+			!strings.Contains(v.Findings[0].Text, want) {
+			t.Errorf("%s: %s (%s): %+v", kind, v.Class, whole.Class, v.Findings)
+		}
+		run, v := ended(t, 0, exit)
+		if lead := report.LeadOf(run, v, advise.Rank(run, v), ""); kind != "KeyError" && !strings.Contains(lead.Next, want) {
+			t.Errorf("%s before the first step: %+v", kind, lead)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ const (
 	FindingExplicitSync          = "explicit-sync"
 	FindingAllocator             = "allocator"
 	FindingGarbageCollection     = "garbage-collection"
+	FindingAnomalyDetection      = "anomaly-detection"
 	FindingDeviceWait            = "device-wait"
 	FindingDeviceCopies          = "device-copies"
 	FindingPageableCopies        = "pageable-copies"

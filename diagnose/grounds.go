@@ -16,6 +16,7 @@ import (
 type Grounds struct {
 	Program   Program
 	Framework string             // as of recording.Software: "" is PyTorch
+	Server    string             // as of recording.Software
 	Recorder  string             // as of recording.Software
 	Torch     bool               // PyTorch is known to be there; its absence, where Framework is "", is not
 	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework

@@ -33,6 +33,8 @@ const (
 	Garbage    Kind = "garbage"
 	EmptyCache Kind = "empty-cache"
 	Compiling  Kind = "compiling"
+	Profiling  Kind = "profiling"
+	Anomalies  Kind = "anomaly-detection"
 	Locking    Kind = "lock"
 	Preparing  Kind = "preparing" // data, in the loop itself
 	Disk       Kind = "disk"      // blocks on one
@@ -46,6 +48,7 @@ const (
 	Tokenizes   Kind = "tokenizing"
 	Sampler     Kind = "sampler"
 	HTTP        Kind = "http"
+	Engine      Kind = "engine" // scheduling, inputs of a pass, messages between its processes
 	RequestData Kind = "request-data"
 	PerRequest  Kind = "per-request"
 	Held        Kind = "held"
@@ -72,7 +75,8 @@ var kindWords = map[Kind][2]string{
 	Decoder: {
 		"decoding",
 		"decode smaller (Image.draft() before load() for JPEG, files stored at the size that is used), with a " +
-			"faster decoder (torchvision.io.decode_jpeg, Pillow-SIMD, stoker.DataLoader), or once beforehand",
+			"faster decoder (torchvision.io.decode_jpeg, Pillow-SIMD, stoker.DataLoader), or once beforehand (stoker pack FOLDER " +
+			"-o packed --decoded)",
 	},
 	Augmentation: {
 		"an augmentation",
@@ -151,8 +155,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Garbage: {
 		"Python collects garbage",
-		"no gc.collect() in the loop. gc.collect(); gc.freeze() once before it takes what is there out of later " +
-			"collections. gc.disable() with a collection every 1,000 steps bounds the rest",
+		"make fewer objects that live on (whole arrays, one tensor in the place of many), and call no gc.collect() in the " +
+			"loop. gc.collect(); gc.freeze() once before it takes what is there out of later collections. gc.disable() with " +
+			"a collection every 1,000 steps bounds the rest",
 	},
 	EmptyCache: {
 		"device memory is given back to the driver",
@@ -162,6 +167,16 @@ var kindWords = map[Kind][2]string{
 		"torch.compile compiles again",
 		"keep shapes the same (drop_last=True, padding to a few lengths), or compile with dynamic=True. " +
 			"TORCH_LOGS=recompiles names each reason",
+	},
+	Profiling: {
+		"the profiler of PyTorch is on",
+		"leave the profiler off, or let it record a few steps once: schedule(wait=10, warmup=2, active=5, repeat=1), without " +
+			"profile_memory, record_shapes and with_stack",
+	},
+	Anomalies: {
+		"autograd's anomaly detection is on, and takes a stack for each operation",
+		"torch.autograd.set_detect_anomaly(False), or detect_anomaly=False in Lightning: it finds the operation that made a " +
+			"NaN, and costs time in each step until then",
 	},
 	Locking: {
 		"waiting for a lock, a queue or another thread",
@@ -229,6 +244,11 @@ var kindWords = map[Kind][2]string{
 		"handling HTTP",
 		"run more processes for it (vLLM: --api-server-count, LitServe: num_api_servers, Ray Serve: proxies on each node), and " +
 			"answer several inputs with one request",
+	},
+	Engine: {
+		"the engine's own work between passes: scheduling, inputs of a pass, messages between its processes",
+		"keep a core free for each of its processes, and let it work ahead of the device: vLLM --async-scheduling, " +
+			"--stream-interval 8 for streamed answers, CUDA graphs (no --enforce-eager). More requests in a pass share it",
 	},
 	RequestData: {
 		"preparing a request's data",

@@ -268,6 +268,40 @@ func TestLineBetweenSteps(t *testing.T) {
 	checkLineBetween(t, diagnose.Locking, "lock;/home/me/train.py:12 current") // "with guard:" has no frame of its own
 }
 
+// A model on the CPU is no reason for the time that the profiler takes, and is the reason for a line that may compute it.
+func TestModelOnCPUBesideOtherWork(t *testing.T) {
+	for stack, want := range map[string]diagnose.Class{
+		"core;/home/me/train.py:12 main;torch/profiler/profiler.py:9 profile.step": diagnose.BetweenSteps,
+		"core;/home/me/train.py:12 forward":                                        diagnose.ComputeOnCPU,
+	} {
+		d := newDiary()
+		d.run.Facts.Model.Device = "cpu"
+		for i := range 1000 {
+			d.step(1, recording.Train, 0, 0.0005, 0.04, i == 0)
+		}
+		d.run.Series = append(d.run.Series, seen(d.at, 0.9, "process/7;loop;"+stack)...)
+		d.run.Series = append(d.run.Series, d.busy)
+		if v := judge.Judge(&d.run); v.Headline() != want || v.Class != diagnose.ComputeOnCPU {
+			t.Errorf("%s: %s, of the steps %s, want %s", stack, v.Headline(), v.Class, want)
+		}
+	}
+}
+
+// Looks at autograd's anomaly detection are few, as most of what it costs is native: some are enough.
+func TestAnomalyDetectionIsFound(t *testing.T) {
+	for share, want := range map[float64]bool{0.1: true, 0.01: false} {
+		d := diaryOfUploads()
+		stack := "process/7;loop;core;/home/me/train.py:12 forward;torch/fx/traceback.py:510 format_stack"
+		d.run.Series = append(append(d.run.Series, seen(d.at, share, stack)...), d.busy)
+		found := slices.ContainsFunc(judge.Judge(&d.run).Findings, func(f diagnose.Finding) bool {
+			return f.Name == diagnose.FindingAnomalyDetection && f.Advice != ""
+		})
+		if found != want {
+			t.Errorf("%v of the looks: found %v", share, found)
+		}
+	}
+}
+
 // checkLineBetween looks for the kind of the line on which a launching thread is half of its time.
 func checkLineBetween(t *testing.T, kind diagnose.Kind, stack string) {
 	t.Helper()
@@ -405,6 +439,22 @@ func TestLineOfEvaluation(t *testing.T) {
 	plan := advise.Rank(&d.run, v)
 	if len(plan.Fixes) == 0 || len(plan.Fixes[0].Changes) != 1 || plan.Fixes[0].Changes[0].Setting != stoker.PersistentWorkers {
 		t.Errorf("its workers start: %+v", plan.Fixes)
+	}
+}
+
+// Batches of one sample in evaluation are what costs there, whatever waits for them.
+func TestSmallBatchesOfEvaluation(t *testing.T) {
+	for size, want := range map[int]bool{1: true, 32: false} {
+		d := diaryOfEvaluations(0.3, 0)
+		d.run.Facts.Loaders[0].Settings = stoker.Settings{stoker.BatchSize: 32, stoker.NumWorkers: 2}
+		d.run.Facts.Loaders[1].Settings = stoker.Settings{stoker.BatchSize: size, stoker.NumWorkers: 2}
+		v := d.judgeSeen(map[string]float64{"asleep;/home/me/train.py:20 validate;torch/utils/data/dataloader.py:1 __next__": 0.6})
+		plan := advise.Rank(&d.run, v)
+		if got := slices.ContainsFunc(plan.Fixes, func(f advise.Fix) bool {
+			return len(f.Changes) == 1 && f.Changes[0].Setting == stoker.BatchSize && f.Changes[0].To == 32
+		}); got != want {
+			t.Errorf("batches of %d: %+v", size, plan.Fixes)
+		}
 	}
 }
 

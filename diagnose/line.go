@@ -89,14 +89,18 @@ func (l LoopLines) FirstOf(kinds ...Kind) (LoopLine, bool) {
 	return LoopLine{}, false
 }
 
-// FirstWork is the line with most time on which a server's host works; false without one.
+// FirstWork is the line with most time of the kind of work that takes a server's host most; false without one.
 func (l LoopLines) FirstWork() (LoopLine, bool) {
+	sums, most := map[Kind]float64{}, Kind("")
 	for _, line := range l.Lines {
-		if !slices.Contains([]Kind{Held, Awaiting, DeviceWait, Launching}, line.Kind) {
-			return line, true
+		if slices.Contains([]Kind{Held, Awaiting, DeviceWait, Launching}, line.Kind) {
+			continue
+		}
+		if sums[line.Kind] += line.Seconds; most == "" || sums[line.Kind] > sums[most] {
+			most = line.Kind
 		}
 	}
-	return LoopLine{}, false
+	return l.FirstOf(most)
 }
 
 // LinesSaid is how many lines a sentence names.

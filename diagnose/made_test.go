@@ -12,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -482,6 +483,27 @@ func TestUtilisationLessKernelsIsCopying(t *testing.T) {
 		said := slices.ContainsFunc(v.Evidence, func(e diagnose.Evidence) bool { return strings.Contains(e.Text, "PCIe brings 40 GB/s") })
 		if said != (want == diagnose.TransferBound) {
 			t.Errorf("%s: %v", v.Class, v.Evidence)
+		}
+	}
+}
+
+// A loop over a loader that makes no gradients infers: nothing of it speaks of a loss or of training.
+func TestInferenceIsNoTraining(t *testing.T) {
+	for phase, want := range map[recording.Phase]diagnose.Program{recording.Evaluate: diagnose.Inference, recording.Train: diagnose.UnknownProgram} {
+		m := starving()
+		m.facts.Model.Steps, m.workers = 0, 0
+		m.steps = func(steps []recording.Step) {
+			for i := range steps {
+				steps[i].Phase = phase
+			}
+		}
+		v := judge.Judge(m.run(t))
+		if v.Grounds.Program != want {
+			t.Errorf("steps of %q are of %q, want %q", phase, v.Grounds.Program, want)
+		}
+		title, _, _ := rules.Describe(diagnose.Verdict{Class: diagnose.MainThread, Grounds: v.Grounds})
+		if trains := want != diagnose.Inference; strings.Contains(title, "training") != trains || strings.Contains(v.Grounds.SyncAdvice(), "loss") != trains {
+			t.Errorf("steps of %q: %q, %q", phase, title, v.Grounds.SyncAdvice())
 		}
 	}
 }

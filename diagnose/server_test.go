@@ -118,3 +118,54 @@ func TestServers(t *testing.T) {
 		}
 	}
 }
+
+// recordMetrics is the recording of such a minute by the server's own metrics: no hook is in it, so no step is known.
+func (s server) recordMetrics(name string) *recording.Run {
+	run, subject := &recording.Run{}, "metrics/8000"
+	run.Facts.Machine = recording.Machine{CPUs: 8, Allowed: 8}
+	run.Facts.Software.Server = name
+	run.Facts.GPUs = []recording.GPU{{Index: 0, Name: "NVIDIA H100 80GB HBM3"}}
+	run.Facts.Processes = []recording.Process{{PID: 7, Role: recording.RoleTrainer, Device: 0}}
+	run.Series = append(run.Series,
+		counter(recording.RequestsCame, subject, 10), counter(recording.RequestsDone, subject, 10),
+		counter(recording.Unasked, subject, s.none), counter(recording.InFlight, subject, s.flight),
+		counter(recording.EnginePasses, subject, 10), counter(recording.EngineSamples, subject, 10*s.batch),
+		counter(recording.RequestsWithin, recording.SubjectWithin(subject, 0.5), 5),
+		counter(recording.RequestsWithin, recording.SubjectWithin(subject, 1), 10),
+		gauge(recording.GPUUtilisation, "gpu/0", s.busy), counter(recording.TreeCPU, "tree", s.cores),
+		counter(recording.MachineCPU, "machine", s.cores))
+	if s.preempted > 0 {
+		run.Series = append(run.Series, gauge(recording.EngineCache, subject, 0.97),
+			counter(recording.EnginePreempted, subject, s.preempted/60))
+	}
+	return run
+}
+
+// A server that no hook sees is judged by its own metrics and the device's meter, and advised in its own words.
+func TestServersByTheirMetrics(t *testing.T) {
+	for name, c := range map[string]struct {
+		server
+		program string
+		class   diagnose.Class
+		says    string
+	}{
+		"nobody asks":       {server{busy: 0.2, none: 0.7, flight: 0.3, batch: 1, cores: 0.1}, "Triton", diagnose.NoLoad, ""},
+		"one at a time":     {server{busy: 0.9, none: 0.01, flight: 6, batch: 1, cores: 0.1}, "Triton", diagnose.BatchTooSmall, "dynamic_batching"},
+		"full batches":      {server{busy: 0.95, none: 0.01, flight: 40, batch: 16, cores: 0.1}, "TGI", diagnose.GPUBound, ""},
+		"the cache is full": {server{busy: 0.9, none: 0.01, flight: 30, batch: 16, preempted: 200, cores: 0.1}, "SGLang", diagnose.CacheFull, "--mem-fraction-static"},
+		"vLLM's is full":    {server{busy: 0.9, none: 0.01, flight: 30, batch: 16, preempted: 200, cores: 0.1}, "vLLM", diagnose.CacheFull, "--gpu-memory-utilization"},
+	} {
+		run := c.recordMetrics(c.program)
+		v := judge.Judge(run)
+		if v.Class != c.class {
+			t.Errorf("%s: class %s, expected %s; scores %v, parts %+v", name, v.Class, c.class, v.Scores[:3], v.Measured.Parts)
+		}
+		said := fmt.Sprintf("%+v", advise.Rank(run, v).Fixes)
+		if !strings.Contains(said, c.says) || c.says == "" && said != "[]" {
+			t.Errorf("%s: it advises %s, expected %q", name, said, c.says)
+		}
+		if p50 := v.Measured.Requests.Time(0.5); math.Abs(p50-0.5) > 0.01 {
+			t.Errorf("%s: half of the requests take %g s, expected 0.5", name, p50)
+		}
+	}
+}

@@ -123,6 +123,11 @@ var (
 		{FindingExplicitSync, "the program waits for the device within the step", ""},
 		{FindingAllocator, "device memory is allocated or freed within steps", ""},
 		{FindingGarbageCollection, "the device waits while Python collects garbage", ""},
+		{
+			FindingAnomalyDetection,
+			"autograd's anomaly detection is on, which takes a stack for each operation",
+			"torch.autograd.set_detect_anomaly(False)",
+		},
 		{FindingDeviceWait, "queued work does not start on an idle device", ""},
 		{FindingDeviceCopies, "copies from one place on the device to another take a good part of the step", ""},
 		{FindingPageableCopies, "copies start from memory that is not page-locked", ""},

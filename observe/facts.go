@@ -66,7 +66,7 @@ func (r *recorder) tellJob() {
 		switch {
 		case p.Worker:
 			told.Role, told.LaunchThread = recording.RoleWorker, 0
-		case p.Serves && !p.Passes:
+		case (p.Serves || p.Engine) && !p.Passes:
 			told.Role = recording.RoleServer
 		}
 		if p.CUDA >= 0 {
@@ -181,6 +181,7 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 	})
 	r.guarded("end the trace", r.lastTraces)
 	r.guarded("end looking at lines", r.endLines)
+	r.endMetrics()
 	if r.command != nil {
 		r.command.stop()
 		r.guarded("look what is left", r.left)

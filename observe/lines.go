@@ -27,6 +27,7 @@ func (r *recorder) lines(now float64) {
 			threads = append(threads, r.loopThreads(p)...)
 		case p.Role == recording.RoleServer:
 			threads = append(threads, serverThread(p, p.PID))
+			threads = append(threads, r.busyOf(p)...)
 		case p.Role == recording.RoleWorker:
 			threads = append(threads, stack.Thread{PID: p.PID, TID: p.PID, For: recording.Loading{
 				PID:    p.Parent,
@@ -49,7 +50,7 @@ func (r *recorder) lines(now float64) {
 }
 
 // loopThreads are the threads of a trainer that are looked at: the one that launches; of a server also
-// the one that takes requests and those that ran its model lately.
+// the one that takes requests, those that ran its model lately, and others that work.
 func (r *recorder) loopThreads(p recording.Process) []stack.Thread {
 	heard := r.intake.FindProcess(p.PID)
 	if heard == nil || !heard.Serves && !r.takesRequests() {
@@ -57,6 +58,14 @@ func (r *recorder) loopThreads(p recording.Process) []stack.Thread {
 	}
 	threads := []stack.Thread{serverThread(p, p.PID), serverThread(p, p.LaunchThread)} // the same one is followed once
 	for _, tid := range heard.Runners {
+		threads = append(threads, serverThread(p, tid))
+	}
+	return append(threads, r.busyOf(p)...)
+}
+
+// busyOf are the other threads of a server's process that work.
+func (r *recorder) busyOf(p recording.Process) (threads []stack.Thread) {
+	for _, tid := range r.busy.findBusy(p.PID) {
 		threads = append(threads, serverThread(p, tid))
 	}
 	return threads

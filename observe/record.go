@@ -23,6 +23,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/redact"
 	"github.com/stoker-dev/stoker/observe/cpu"
 	"github.com/stoker-dev/stoker/observe/gpu"
+	"github.com/stoker-dev/stoker/observe/metrics"
 	"github.com/stoker-dev/stoker/observe/stack"
 	"github.com/stoker-dev/stoker/observe/step"
 	"github.com/stoker-dev/stoker/recording"
@@ -175,6 +176,8 @@ type recorder struct {
 	hooked  bool             // the command was started with the hook
 	traces  []*processTrace  // that the hook was asked for
 	stacks  *stack.Sampler   // nil until somebody loads
+	metrics *metrics.Watch   // nil where the hook counts requests
+	busy    busyThreads      // of servers
 	exit    *recording.ExitStatus
 	memory  memoryGroup         // of the command
 	lacking []recording.Absence // what the driver's last answer lacked
@@ -469,6 +472,7 @@ func (r *recorder) second() {
 		r.facts.Machine = r.job.HostMachine()
 		r.lines(now)
 	}
+	r.serverMetrics()
 	r.silentHook(now)
 	r.traceSecond(now)
 	r.logSecond()

@@ -1,6 +1,11 @@
 package predict
 
-import "github.com/stoker-dev/stoker"
+import (
+	"math"
+	"sort"
+
+	"github.com/stoker-dev/stoker"
+)
 
 // GoodEnough is the ratio of steps up to which one is about as fast as another.
 const GoodEnough = 1.02
@@ -21,4 +26,28 @@ func (b Baseline) EnoughWorkers() int {
 		}
 	}
 	return now
+}
+
+// FewestWorkers returns how many of the setup's workers do about as much, see CountEnough.
+func (s Setup) FewestWorkers() int {
+	return CountEnough(int(s.Workers), func(workers int) float64 {
+		if answer, err := s.WithWorkers(float64(workers)).Solve(); err == nil {
+			return answer.Step.Point
+		}
+		return math.NaN()
+	})
+}
+
+// CountEnough returns how many of so many workers make a step about as short, with one to spare. It
+// returns 0 if more than half of them are needed, or if that is unknown.
+func CountEnough(workers int, step func(workers int) float64) int {
+	if workers < 2*(1+spareWorkers) {
+		return 0
+	}
+	longest := GoodEnough * step(workers)
+	few := 1 + spareWorkers + sort.Search(workers/2, func(i int) bool { return step(1+i) <= longest })
+	if few > workers/2 || !(longest > 0) {
+		return 0
+	}
+	return few
 }

@@ -44,7 +44,12 @@ func (e *MemoryError) Error() string {
 		quantity.AboutBytes(e.Need), e.GPU, quantity.AboutBytes(e.Have))
 	switch {
 	case e.Largest >= 1:
-		return text + fmt.Sprintf(": the largest batch that fits is about %.0f", e.Largest)
+		text += fmt.Sprintf(": the largest batch that fits is about %.0f", e.Largest)
+		if e.Training {
+			text += fmt.Sprintf(", and gradients that accumulate over %.0f such batches make one of that size",
+				math.Ceil(e.Batch/e.Largest))
+		}
+		return text
 	case !e.Training:
 		return text + ": not even one sample fits: spread the model over several GPUs, or choose a smaller one"
 	case e.State > e.Have:

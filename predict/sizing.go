@@ -23,7 +23,7 @@ type Sizing struct {
 	Reads       stoker.Interval // reads/s, of a machine, where samples are files
 	Link        stoker.Interval // bytes/s, per GPU, of the kind of copy that the setup has
 	PrepareRate stoker.Interval // stored bytes/s per GPU, where the setup gives that rate instead of workers
-	Batches     stoker.Interval // bytes/s of ready batches that the GPUs of a machine take: what workers on other nodes send
+	Batches     stoker.Interval // bytes/s of ready batches that a machine's GPUs take: workers of other nodes send them
 	Reached     bool            // the setup reaches the target as it is, by its likely values
 	Changes     []Need          // what has to change; empty where Reached
 	Impossible  []string        // why no number of workers, cores or bytes/s would do; empty where one does

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -33,6 +34,9 @@ func TestMemoryError(t *testing.T) {
 	var memory *MemoryError
 	if !errors.As(err, &memory) || !(memory.Largest >= 1) || !(memory.Need > memory.Have) {
 		t.Fatalf("a batch of a million images: %v", err)
+	}
+	if over := fmt.Sprintf("accumulate over %.0f such batches", math.Ceil(s.Batch/memory.Largest)); !strings.Contains(err.Error(), over) {
+		t.Errorf("%v does not say %q", err, over)
 	}
 	s.Batch = memory.Largest
 	if _, err := s.Solve(); err != nil {
@@ -131,5 +135,31 @@ func TestGain(t *testing.T) {
 	if a.Bound.Resource != stoker.Worker || a.Next.Resource != stoker.GPU ||
 		!near(a.Gain.Point, a.Step.Point/0.1, 1e-9) {
 		t.Errorf("bound %+v next %+v gain %+v", a.Bound, a.Next, a.Gain)
+	}
+}
+
+// Workers beyond the cores' rate are counted as too many, and those that all work are not.
+func TestCountEnough(t *testing.T) {
+	capped := func(most int) func(int) float64 {
+		return func(workers int) float64 { return 1 / float64(min(workers, most)) }
+	}
+	unknown := func(int) float64 { return math.NaN() }
+	for _, c := range []struct {
+		workers int
+		step    func(int) float64
+		want    int
+	}{
+		{32, capped(8), 9},
+		{16, capped(8), 0},
+		{17, capped(8), 0},
+		{20, capped(8), 9},
+		{4, capped(1), 2},
+		{3, capped(1), 0},
+		{32, unknown, 0},
+		{0, capped(1), 0},
+	} {
+		if got := CountEnough(c.workers, c.step); got != c.want {
+			t.Errorf("%d workers: %d do as much, want %d", c.workers, got, c.want)
+		}
 	}
 }

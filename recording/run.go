@@ -152,6 +152,8 @@ type Software struct {
 	TorchVision string `json:"torchvision,omitempty"`
 	// "JAX", "TensorFlow", "XLA", or "CUDA" for a program without a framework; "" for PyTorch and if unknown
 	Framework string `json:"framework,omitempty"`
+	// Server is the program that serves requests, if it is known: "vLLM", "SGLang", "TGI", "Triton".
+	Server string `json:"server,omitempty"`
 	// Recorder is the profiler, if it is not the framework's own: NsightSystems or Rocprof.
 	Recorder string `json:"recorder,omitempty"`
 }

@@ -81,11 +81,16 @@ const (
 	RequestTime   Signal = "requests.time"       // of an answered request, at its end: from its coming to its end
 	FirstByteTime Signal = "requests.first_byte" // likewise until the first byte of the answer was sent
 
-	// Of a process that runs vLLM's engine.
+	// Of a process that runs vLLM's engine, or of a server's own metrics.
 	EngineRunning   Signal = "engine.running"   // requests of a pass
 	EngineWaiting   Signal = "engine.waiting"   // requests that no pass has yet
 	EngineCache     Signal = "engine.cache"     // share of the key-value cache in use
 	EnginePreempted Signal = "engine.preempted" // total requests that were put off for want of cache
+
+	// Of a server's own metrics, beside those above: "metrics/PORT".
+	EnginePasses   Signal = "engine.passes"   // total passes
+	EngineSamples  Signal = "engine.samples"  // total requests of all passes
+	RequestsWithin Signal = "requests.within" // of a subject and a time: total requests that were answered within it
 
 	// Of stoker's loader. The first five are of a process, the client's or the daemon's; the
 	// others of a ring, "loader/PID/ID".
@@ -146,6 +151,20 @@ func (s *Series) Mean(from, to float64) float64 {
 		sum += v
 	}
 	return sum / float64(len(part.V))
+}
+
+// Largest returns the largest value; NaN if there is none.
+func (s *Series) Largest() float64 {
+	top := math.NaN()
+	if s == nil {
+		return top
+	}
+	for _, v := range s.V {
+		if !(v <= top) {
+			top = v
+		}
+	}
+	return top
 }
 
 // Growth returns by how much a counter grew in [from, to], and the time between its first and

@@ -64,13 +64,16 @@ func ListFigures(run *recording.Run, v diagnose.Verdict) []Figure {
 	}
 	w := v.Costs.Window
 	for _, g := range run.Facts.GPUs {
-		memory, power := AverageGPU(run, g, w)
-		if memory > 0 {
-			note := ""
-			if g.MemoryBytes != nil {
-				note = "of " + quantity.AboutBytes(*g.MemoryBytes)
+		_, power := AverageGPU(run, g, w)
+		if memory := ReadDeviceMemory(run, g, w); memory.Used > 0 {
+			_, note, _ := strings.Cut(memory.String(), " of ")
+			if note != "" {
+				note = "of " + note
 			}
-			all = append(all, Figure{fmt.Sprintf("GPU %d memory", g.Index), quantity.AboutBytes(memory), note})
+			if fill := memory.Fill(); fill != "" {
+				note = strings.TrimPrefix(note+": "+fill, ": ")
+			}
+			all = append(all, Figure{fmt.Sprintf("GPU %d memory", g.Index), quantity.AboutBytes(memory.Used), note})
 		}
 		if power > 0 {
 			all = append(all, Figure{fmt.Sprintf("GPU %d power", g.Index), quantity.AboutWatts(power), "mean"})

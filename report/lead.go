@@ -45,7 +45,7 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 	l.Next, l.Try = sayNext(v, plan, strings.TrimSpace(" "+file))
 	if own, ok := ownLargest(v, plan); ok {
 		l.Next += ". Of the program's own: " + SayFix(own) + placeOf(own, v) + ": " + own.Worth()
-		if own.Name == diagnose.SlowTransform && len(own.Notes) > 0 {
+		if isOneLine(own) && len(own.Notes) > 0 {
 			l.Next += " (" + own.Notes[0] + ")"
 		}
 	}
@@ -60,7 +60,7 @@ func ownLargest(v diagnose.Verdict, plan advise.Plan) (advise.Fix, bool) {
 		return advise.Fix{}, false
 	}
 	for _, wanted := range []func(advise.Fix) bool{
-		func(f advise.Fix) bool { return f.Cause || f.Name == diagnose.SlowTransform },
+		func(f advise.Fix) bool { return f.Cause || isOneLine(f) },
 		func(f advise.Fix) bool { return !isElsewhere(f) },
 	} {
 		if i := slices.IndexFunc(plan.Fixes, wanted); i >= 0 {
@@ -68,6 +68,11 @@ func ownLargest(v diagnose.Verdict, plan advise.Plan) (advise.Fix, bool) {
 		}
 	}
 	return advise.Fix{}, false
+}
+
+// isOneLine reports whether a change is to make one line of the loader's work cheaper.
+func isOneLine(f advise.Fix) bool {
+	return f.Name == diagnose.SlowTransform || f.Name == advise.CollateFn
 }
 
 // isElsewhere reports whether a change concerns the machine, not the program.
@@ -150,7 +155,7 @@ func FurtherEvidence(v diagnose.Verdict) []string {
 // LeadsWithFix reports whether the best fix is what to do first. It is not while the model
 // computes on the CPU, for any gain.
 func LeadsWithFix(v diagnose.Verdict, plan advise.Plan) bool {
-	return len(plan.Fixes) > 0 && v.Class != diagnose.ComputeOnCPU
+	return len(plan.Fixes) > 0 && v.Headline() != diagnose.ComputeOnCPU
 }
 
 // sayNext says what to do first, and the command for it.
@@ -277,9 +282,7 @@ func SayChanges(f advise.Fix) string {
 	var changes []string
 	for _, c := range f.Changes {
 		text, known := f.InWords(c)
-		if n := fmt.Sprint(c.To); !known && f.Lossless && c.Setting == stoker.SyncEvery && n != "0" {
-			text = fmt.Sprintf("wait for the device every %s steps instead of every step", n)
-		} else if !known {
+		if !known {
 			text = SayChange(c)
 		}
 		changes = append(changes, text)

@@ -74,6 +74,14 @@ func SummariseLimit(f question.Prediction) string {
 	return text
 }
 
+// SummariseEnough says how many of the workers that were asked for do as much; "" if all are needed.
+func SummariseEnough(f question.Prediction) string {
+	if f.Enough == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d do as much as %s: the others take memory and wait", f.Enough, quantity.About(f.Setup.Workers))
+}
+
 // SummariseDemand says in one line what the device needs to stay busy.
 func SummariseDemand(a predict.Answer) string {
 	d := a.Demand
@@ -158,7 +166,7 @@ func DescribeBound(f question.Prediction) []string {
 	if !f.Setup.Pinned {
 		copies = " from pinned memory (copies from pageable memory add to compute)"
 	}
-	return []string{
+	lines := []string{
 		text,
 		fmt.Sprintf("To compute all the time the device needs %s samples/s: storage %s%s, %s cores, %s workers per "+
 			"GPU, link %s%s.",
@@ -166,6 +174,10 @@ func DescribeBound(f question.Prediction) []string {
 			quantity.Around(d.Cores, quantity.About), quantity.Around(d.Workers, quantity.About),
 			quantity.Around(d.Link, quantity.AboutRate), copies),
 	}
+	if enough := SummariseEnough(f); enough != "" {
+		lines = append(lines, "Of the workers "+enough+".")
+	}
+	return lines
 }
 
 // mostlyWaits is the share of workers' time spent waiting for storage from which this is

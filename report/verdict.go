@@ -134,7 +134,7 @@ func DescribeLimit(r stoker.Resource) string {
 	case stoker.GPU:
 		return "the device is the limit"
 	case stoker.Loop:
-		return "the training loop is the limit"
+		return "the program's loop is the limit"
 	case stoker.Waiting:
 		return "what loading waits for (a timer, a lock, an answer) is the limit"
 	case stoker.MainThread:

@@ -24,8 +24,21 @@ func DescribeWorth(w question.Worth) [][2]string {
 	}
 	lines = append(lines, [2]string{"at most", quantity.Around(w.AtMost, times) + " faster, if nothing waits"})
 	for _, row := range w.Rows {
-		lines = append(lines, [2]string{row.What, fmt.Sprintf("%s, then it computes %s of the time",
-			quantity.Around(row.Speedup, times), quantity.Around(row.Utilization, quantity.Percent))})
+		lines = append(lines, [2]string{row.What, fmt.Sprintf("%s, then it computes %s of the time%s",
+			quantity.Around(row.Speedup, times), quantity.Around(row.Utilization, quantity.Percent),
+			describeEnough(row))})
 	}
 	return lines
+}
+
+// describeEnough says how many of the workers that were asked for do as much, and what the others take.
+func describeEnough(row question.WorthRow) string {
+	if row.Enough == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(". %s do as much", quantity.Many(row.Enough, "worker"))
+	if row.Memory > 0 {
+		text += fmt.Sprintf(", in %s less memory", quantity.AboutBytes(row.Memory))
+	}
+	return text
 }

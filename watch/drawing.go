@@ -158,6 +158,8 @@ func inASCII(line string) string {
 			return '>'
 		case r == '▲':
 			return '^'
+		case r == '┄':
+			return '-'
 		case r == '▆':
 			return '='
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report/strip"
@@ -158,14 +159,19 @@ func (d *drawing) rows(v *view, high int) []string {
 
 // value returns the text to the right of a row: the value at the cursor, or else the newest, or
 // the mean of a run that has ended.
-func (d *drawing) value(v *view, t strip.Track) string {
-	text := d.short(d.pick(t.Values, v.at), t.Unit)
+func (d *drawing) value(v *view, t strip.Track) (text string) {
+	text = d.short(d.pick(t.Values, v.at), t.Unit)
 	if t.Limited && t.Unit != "share" {
 		text = d.among(text, d.short(t.Most, t.Unit), d.short(d.pick(t.Values, v.at)/t.Most, "share"))
 	}
 	if t.Kind != strip.Busy {
 		return text
 	}
+	defer func() {
+		if goal := d.quiet(" goal " + d.short(diagnose.DeviceBusy.Yes, t.Unit)); cellsOf(text+goal) <= d.valueWidth() {
+			text += goal
+		}
+	}()
 	for _, kind := range []strip.Kind{strip.Memory, strip.Power} {
 		for _, o := range v.folded { // it has no row
 			if more := " " + d.short(d.pick(o.Values, v.at), o.Unit); o.Kind == kind && o.Subject == t.Subject &&
@@ -261,6 +267,9 @@ var (
 	plain  = []rune(" .:-=+*#@")
 )
 
+// goalMark draws the goal of a device in the top line of its row, above bars that do not reach it.
+const goalMark = "┄"
+
 // spark draws values as bars of a height of several lines, top line first. A full bar leaves
 // one level free, so that rows stay separate.
 func (d *drawing) spark(t strip.Track, at, high int) []string {
@@ -274,12 +283,22 @@ func (d *drawing) spark(t strip.Track, at, high int) []string {
 		cells := make([]string, len(t.Values))
 		for i, v := range t.Values {
 			cells[i] = " "
+			if n == 0 && high > 1 && t.Kind == strip.Busy {
+				cells[i] = goalMark
+			}
 			if t.Most > 0 && v > 0 {
 				level := min(high*steps-1, max(1, int(math.Round(v/t.Most*float64(high*steps-1)))))
-				cells[i] = string(levels[min(steps, max(0, level-(high-1-n)*steps))])
+				if left := level - (high-1-n)*steps; left > 0 {
+					cells[i] = string(levels[min(steps, left)])
+				}
 			}
 		}
-		lines[n] = d.drawCursor(cells, at, func(int) string { return kindColours[t.Kind] })
+		lines[n] = d.drawCursor(cells, at, func(i int) string {
+			if cells[i] == goalMark {
+				return "2"
+			}
+			return kindColours[t.Kind]
+		})
 	}
 	return lines
 }
@@ -342,7 +361,7 @@ func (d *drawing) help() {
 		{
 			"GPU busy, others",
 			"share of the time in which some kernel ran or data were copied, and one of a program outside the job " +
-				"(NVML). A busy GPU may still be slow",
+				"(NVML). Dashes are the goal: a flat row that reaches them. A busy GPU may still be slow",
 		},
 		{"memory, power", "of the device (NVML). Much memory in use is not much work"},
 		{"cores", "time that the job's processes and all others take (/proc), of the cores that the job may use"},

@@ -20,6 +20,7 @@ import (
 const (
 	leastWidth  = 60
 	leastHeight = 16
+	roomyHeight = 24 // lines from which there is room for what is good to know
 )
 
 // Screen draws states in at most Height lines of at most Width cells.
@@ -128,11 +129,27 @@ func (d *drawing) headline(s State, states []State) {
 		if text := report.SumUpLedger(v.Ledger); text != "" {
 			d.fitParts([]string{"time so far: " + text})
 		}
+		if parts := sayMemory(s); len(parts) > 0 && (d.Height == 0 || d.Height >= roomyHeight) {
+			d.fitParts(parts)
+		}
 	}
 	if s.Note != "" {
 		d.addLine(d.paint(orange, s.Note))
 	}
 	d.addLine("")
+}
+
+// sayMemory says what fills the device that holds most; nothing if PyTorch's part is unknown.
+func sayMemory(s State) (parts []string) {
+	fullest := 0.0
+	for _, g := range s.Run.Facts.GPUs {
+		memory := report.ReadDeviceMemory(s.Run, g, s.Verdict.Costs.Window)
+		if fills := memory.Parts(); len(fills) > 0 && memory.Used > fullest {
+			fullest = memory.Used
+			parts = append([]string{fmt.Sprintf("memory of GPU %d: %s", g.Index, memory)}, fills...)
+		}
+	}
+	return parts
 }
 
 // sayClass returns the class in words, if there is one to name.

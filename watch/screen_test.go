@@ -70,6 +70,28 @@ func TestScreenHasEssentials(t *testing.T) {
 	}
 }
 
+// A large terminal also shows what fills the device's memory, and the goal of its row. One line
+// high, the row has the goal as a number.
+func TestScreenShowsMemoryAndGoal(t *testing.T) {
+	s := stateOf(t, "../testdata/cases/gpu-vit/run.jsonl.gz")
+	memory := "memory of GPU 0: 16.7 GB of 85.5 GB   tensors 14.4 GB at most   PyTorch's cache 939 MB"
+	for _, c := range []struct {
+		look  Viewport
+		wants []string
+	}{
+		{Viewport{Width: 130, Height: 70}, []string{memory, goalMark + goalMark}},
+		{Viewport{Width: 130}, []string{memory, "goal 93 %"}},
+		{Viewport{Width: 130, Height: 70, ASCII: true}, []string{"--"}},
+	} {
+		text := strings.Join(Screen([]State{s}, c.look), "\n")
+		for _, want := range c.wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%+v: no %q on\n%s", c.look, want, text)
+			}
+		}
+	}
+}
+
 // Nothing from outside reaches the terminal raw.
 func TestScreenIsSafe(t *testing.T) {
 	s := stateOf(t, "../testdata/cases/main-thread-live/run.jsonl")

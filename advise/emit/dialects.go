@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -130,6 +131,23 @@ var huggingFace = mergeDialects(anywhere, dialect{
 	stoker.OnDevice: remark("normalize_on_device=%s in the stoker.DataLoader that get_train_dataloader returns",
 		pythonBool),
 })
+
+// ofTrainingArguments names the arguments of transformers.TrainingArguments that decide what a row of
+// the run's time takes.
+var ofTrainingArguments = map[string]string{
+	string(diagnose.RowEvaluation): "eval_steps, per_device_eval_batch_size, dataloader_num_workers and " +
+		"prediction_loss_only in TrainingArguments",
+	string(diagnose.RowCheckpoint): "save_steps and save_only_model=True (no optimizer state) in TrainingArguments",
+	string(diagnose.RowBetween):    "logging_steps and report_to in TrainingArguments, if a logger takes the time",
+}
+
+// ofLightning names those of lightning.Trainer and its callbacks.
+var ofLightning = map[string]string{
+	string(diagnose.RowEvaluation): "check_val_every_n_epoch, val_check_interval and limit_val_batches in Trainer, and the " +
+		"workers of val_dataloader",
+	string(diagnose.RowCheckpoint): "every_n_train_steps and save_weights_only=True in ModelCheckpoint",
+	string(diagnose.RowBetween):    "log_every_n_steps in Trainer, if a logger takes the time",
+}
 
 // lightning is lightning.Trainer, and the DataLoader that train_dataloader returns.
 var lightning = mergeDialects(loader, anywhere, dialect{

@@ -21,13 +21,13 @@ import (
 var Dialects = map[string]func(io.Writer, advise.Fix) error{"torch": Torch, "hf": HF, "lightning": Lightning}
 
 // Torch prints a fix for a loop of one's own around torch.utils.data.DataLoader.
-func Torch(w io.Writer, fix advise.Fix) error { return write(w, fix, torch) }
+func Torch(w io.Writer, fix advise.Fix) error { return write(w, fix, torch, nil) }
 
 // HF prints a fix as arguments of transformers.TrainingArguments.
-func HF(w io.Writer, fix advise.Fix) error { return write(w, fix, huggingFace) }
+func HF(w io.Writer, fix advise.Fix) error { return write(w, fix, huggingFace, ofTrainingArguments) }
 
 // Lightning prints a fix as arguments of lightning.Trainer and of its DataLoader.
-func Lightning(w io.Writer, fix advise.Fix) error { return write(w, fix, lightning) }
+func Lightning(w io.Writer, fix advise.Fix) error { return write(w, fix, lightning, ofLightning) }
 
 // dialect has the form of each setting in a framework.
 type dialect map[stoker.Setting]phrase
@@ -44,7 +44,7 @@ type line struct {
 
 // write prints what has to stand first, then a call with all its keywords, then the
 // lines that stand by themselves.
-func write(w io.Writer, fix advise.Fix, d dialect) error {
+func write(w io.Writer, fix advise.Fix, d dialect, rows map[string]string) error {
 	safe.Values(&fix) // a line that ended within a comment would be code of somebody else's
 	var head, own, calls []string
 	keywords := map[string]string{}
@@ -80,7 +80,11 @@ func write(w io.Writer, fix advise.Fix, d dialect) error {
 		fmt.Fprintf(&b, "# first: %s\n", fix.Mind)
 	}
 	if len(fix.Changes) == 0 && fix.Title != "" {
-		fmt.Fprintf(&b, "# %s: there is no setting for it\n", fix.Title)
+		where := "there is no setting for it"
+		if arguments := rows[fix.Name]; arguments != "" {
+			where = arguments
+		}
+		fmt.Fprintf(&b, "# %s: %s\n", fix.Title, where)
 	}
 	for _, call := range calls {
 		fmt.Fprintf(&b, "%s(\n    ...,  # what you pass today\n%s)\n", call, keywords[call])

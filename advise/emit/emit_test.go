@@ -18,6 +18,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/internal/golden"
 	"github.com/stoker-dev/stoker/internal/poison"
@@ -217,6 +218,22 @@ func TestWorth(t *testing.T) {
 	for _, dialect := range dialects {
 		if text := printed(t, dialect, advise.Fix{Name: "fix" + poison.Text}); poison.Leak(text) != "" {
 			t.Errorf("%s: %s", dialect, poison.Leak(text))
+		}
+	}
+}
+
+// What no setting of a loader changes is named by the arguments of the framework that has them.
+func TestArgumentsOfRows(t *testing.T) {
+	for row, want := range map[diagnose.RowName]map[string]string{
+		diagnose.RowCheckpoint: {"hf": "save_steps", "lightning": "every_n_train_steps", "torch": "no setting"},
+		diagnose.RowEvaluation: {"hf": "eval_steps", "lightning": "val_check_interval", "torch": "no setting"},
+		diagnose.RowHung:       {"hf": "no setting", "lightning": "no setting", "torch": "no setting"},
+	} {
+		for dialect, words := range want {
+			fix := advise.Fix{Name: string(row), Title: "do it less often"}
+			if text := printed(t, dialect, fix); !strings.Contains(text, words) {
+				t.Errorf("%s in %s: %q, want %q", row, dialect, text, words)
+			}
 		}
 	}
 }

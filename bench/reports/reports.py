@@ -3,6 +3,7 @@
 
     python3 bench/reports/reports.py                    # all
     python3 bench/reports/reports.py anew missing       # some
+    python3 bench/reports/reports.py --fresh            # those of fresh/, by somebody who did not write the rules
     python3 bench/reports/reports.py --quiet            # healthy scripts: nothing may be advised with a gain
     python3 bench/reports/reports.py --fix              # and what came of the reporter's fix
     python3 bench/reports/reports.py --neighbours 4     # beside so many busy programs
@@ -101,15 +102,15 @@ def gains(diagnosis: dict) -> list[str]:
     return [fix["fix"] for fix in diagnosis["plan"] or [] if (fix.get("speedup") or {}).get("point") or (fix.get("run_speedup") or {}).get("high")]
 
 
-def run_reports(bench: Bench, names: list[str], with_fix: bool) -> int:
-    missed = 0
-    for truth in csv.DictReader((HERE / "truths.csv").open()):
+def run_reports(bench: Bench, names: list[str], with_fix: bool, fresh: bool) -> int:
+    missed, folder = 0, "fresh" if fresh else "scripts"
+    for truth in csv.DictReader((HERE / ("fresh" if fresh else ".") / "truths.csv").open()):
         name = truth["script"]
         if names and name not in names:
             continue
         with files_of(name, bench) as (arguments, group):
-            recording, rate = bench.observe("scripts", name, arguments, group)
-            mended = bench.observe("scripts", name, [*arguments, "--fix"], group)[1] / rate if with_fix else float("nan")
+            recording, rate = bench.observe(folder, name, arguments, group)
+            mended = bench.observe(folder, name, [*arguments, "--fix"], group)[1] / rate if with_fix else float("nan")
         diagnosis = bench.json(recording)
         said = judge(truth, diagnosis, bench.screen(recording))
         first = (diagnosis["plan"] or [{}])[0]
@@ -164,6 +165,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--fix", action="store_true")
     parser.add_argument("--neighbours", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=30)
@@ -173,7 +175,7 @@ def main() -> int:
     options = parser.parse_args()
     bench = Bench(options)
     with neighbours(options.neighbours):
-        missed = run_quiet(bench, options.names) if options.quiet else run_reports(bench, options.names, options.fix)
+        missed = run_quiet(bench, options.names) if options.quiet else run_reports(bench, options.names, options.fix, options.fresh)
     return 1 if missed else 0
 
 

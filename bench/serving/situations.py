@@ -41,9 +41,15 @@ class Situation:
     kinds: tuple = ()  # of a named line, where the cause is a library's work
     lines: bool = True  # a line is to be named
     cores: str = ""
+    flags: str = ""  # of vllm serve
+    env: tuple = ()  # of the server: NAME=VALUE
+    tokens: int = 24  # of an answer of vLLM's
+    words: int = 4  # of a prompt
+    says: str = ""  # a word that the plan or the evidence holds: the setting, as the server calls it
 
 
 HOST, WAITS = "cpu-bound/server", "server-waits"
+DEVICE, BUSY, QUICK = (("STOKER_BENCH_PASS=" + s, "STOKER_BENCH_REQUEST=0") for s in ("0.020", "0.080", "0.001"))
 
 SITUATIONS = (
     Situation("no-load", "server.py", "--poisson 3", ("no-load",), "three requests a second, each of 22 ms", lines=False),
@@ -72,6 +78,22 @@ SITUATIONS = (
     Situation("hf-tokenizer", "server.py", "--clients 4", ("cpu-bound/tokenizer",), "transformers' fast tokenizer on 200 kB of text"),
     Situation("busy-one", "server.py", "--clients 1", ("gpu-bound",), "one client, and the device works for it nearly all the time", lines=False),
     Situation("ray-preprocess", "replica.py", "--clients 4", (HOST,), "Ray Serve: a loop in Python in the replica"),
+    # vLLM, its worker's device emulated (engine.py). --vllm names its folder of programs.
+    Situation("vllm-no-load", "vllm", "--poisson 0.5", ("no-load",), "a request each two seconds, of 24 passes of 22 ms", lines=False, env=DEVICE),
+    Situation("vllm-one", "vllm", "--clients 1", ("gpu-bound",), "one client, and passes of 80 ms", lines=False, env=BUSY),
+    Situation("vllm-many", "vllm", "--clients 16", ("gpu-bound",), "passes of 16 requests and 80 ms", lines=False, env=BUSY),
+    Situation("vllm-few-seqs", "vllm", "--clients 12", ("batch-too-small",), "12 at a time, one a pass", lines=False, env=BUSY,
+              flags="--max-num-seqs 1", says="max-num-seqs"),
+    Situation("vllm-cache", "vllm", "--clients 12", ("cache-full",), "12 requests of 200 tokens, and a cache of 640", lines=False, env=DEVICE,
+              flags="--num-gpu-blocks-override 20 --block-size 32 --max-model-len 512", tokens=200, says="gpu-memory-utilization"),
+    Situation("vllm-tokenizer", "vllm", "--clients 8", ("cpu-bound/tokenizer",), "a tokenizer in Python, on 6 kB of text", env=DEVICE, words=1200,
+              flags="--trust-remote-code", tokens=4),
+    Situation("vllm-sampler", "vllm", "--clients 4", (HOST,), "a penalty in Python, of each request and token", env=DEVICE,
+              flags="--logits-processors engine:Penalty"),
+    Situation("vllm-host", "vllm", "--clients 16", (HOST,), "passes of 1 ms: the engine's own work is the rest", lines=False, env=QUICK),
+    # vLLM on the CPU as it is.
+    Situation("vllm-cpu-no-load", "vllm", "--poisson 0.5", ("no-load",), "a request each two seconds", lines=False),
+    Situation("vllm-cpu-many", "vllm", "--clients 16", ("compute-on-cpu",), "16 at a time, and the model on the CPU", lines=False),
 )
 
 
@@ -81,14 +103,38 @@ def free_port():
         return s.getsockname()[1]
 
 
-def wait_until_open(port, process, seconds=150):
+def asks(s):
+    """Path and body of a situation's requests."""
+    if s.server != "vllm":
+        return "/predict", "{}"
+    return "/v1/completions", json.dumps({"model": "tiny", "prompt": "quick " * s.words, "max_tokens": s.tokens, "ignore_eos": True})
+
+
+def command_of(o, s, port):
+    """The server's command line, and its environment."""
+    env = dict(os.environ, STOKER_EMULATE="1", PYTHONPATH=str(ROOT / "python"), RAY_DEDUP_LOGS="0", PYTHONUNBUFFERED="1")
+    if s.server != "vllm":
+        return [o.python, str(HERE / s.server), s.case, str(port)], env
+    model = Path(o.keep or "stoker-runs/serving").resolve() / "tiny"
+    if not model.exists():
+        subprocess.run([Path(o.vllm) / "python", str(HERE / "tiny.py"), str(model)], check=True)
+    env.update(VLLM_CPU_KVCACHE_SPACE="1", VLLM_NO_USAGE_STATS="1", HF_HUB_OFFLINE="1", PYTHONPATH=f"{ROOT / 'python'}:{HERE}",
+               PATH=f"{o.vllm}:{os.environ['PATH']}", **dict(e.split("=") for e in s.env))
+    model = f"{model}-slow" if "--trust-remote-code" in s.flags else str(model)
+    command = [str(Path(o.vllm) / "vllm"), "serve", model, "--served-model-name", "tiny", "--load-format", "dummy", "--enforce-eager", "--port", str(port)]
+    return command + (["--worker-cls", "engine.Worker"] if s.env else []) + s.flags.split(), env
+
+
+def wait_until_open(port, process, asked=("/predict", "{}"), seconds=240):
     """Until the server answers a request of the load's kind; False if it ended."""
+    path, body = asked
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     until = time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:
         try:
             with socket.create_connection(("127.0.0.1", port), 1) as s:
                 s.settimeout(20)
-                s.sendall(b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+                s.sendall((head + body).encode())
                 if b" 200" in s.recv(16):
                     return True
         except OSError:
@@ -110,8 +156,8 @@ def end_session(leader):
 def record(o, s, to):
     """Observe one situation; the load generator's figures."""
     port = free_port()
-    env = dict(os.environ, STOKER_EMULATE="1", PYTHONPATH=str(ROOT / "python"), RAY_DEDUP_LOGS="0", PYTHONUNBUFFERED="1")
-    command = [str(ROOT / "bin/stoker"), "observe", "--no-trace", "-o", str(to), "--", o.python, str(HERE / s.server), s.case, str(port)]
+    server, env = command_of(o, s, port)
+    command = [str(ROOT / "bin/stoker"), "observe", "--no-trace", "-o", str(to), "--", *server]
     if o.trace:
         command.remove("--no-trace")
     if s.cores:
@@ -120,9 +166,10 @@ def record(o, s, to):
     with open(to.with_suffix(".out"), "w") as out:
         server = subprocess.Popen(command, env=env, stdout=out, stderr=out, start_new_session=True)
     try:
-        if not wait_until_open(port, server):
+        path, body = asks(s)
+        if not wait_until_open(port, server, (path, body)):
             return {"error": "the server did not open its port"}
-        load = [o.python, str(HERE / "load.py"), "--port", str(port), "--seconds", str(o.seconds), *s.load.split()]
+        load = [o.python, str(HERE / "load.py"), "--port", str(port), "--seconds", str(o.seconds), "--path", path, "--body", body, *s.load.split()]
         done = subprocess.run(load, capture_output=True, text=True, timeout=o.seconds + 60)
         return json.loads(done.stdout)
     except (subprocess.TimeoutExpired, json.JSONDecodeError) as error:
@@ -144,8 +191,14 @@ def judge(o, to):
 
 def causes(s):
     """The lines that the server marks."""
-    text = (HERE / s.server).read_text().splitlines()
-    return {f"{s.server}:{n}" for n, line in enumerate(text, 1) if re.search(rf"the cause of {re.escape(s.case)}\b", line)}
+    texts = {s.server: (HERE / s.server).read_text()} if s.server != "vllm" else {"engine.py": (HERE / "engine.py").read_text(), "slow_tokenizer.py": tiny_slow()}
+    return {f"{name}:{n}" for name, text in texts.items() for n, line in enumerate(text.splitlines(), 1) if re.search(rf"the cause of {re.escape(s.case)}\b", line)}
+
+
+def tiny_slow():
+    """The text of the slow tokenizer, as tiny.py writes it."""
+    text = (HERE / "tiny.py").read_text()
+    return text.split("SLOW = '''")[1].split("'''")[0]
 
 
 def named(verdict):
@@ -169,6 +222,7 @@ def score(s, verdict, causes):
     harmful |= "no-load" in s.classes and bool(verdict.get("plan"))
     harmful |= s.case == "batch-wait" and said == "batch-too-small"
     harmful |= said != "unknown" and not right and bool(verdict.get("plan"))
+    line &= s.says.replace("-", "_") in text.replace("-", "_")
     return said, right, line, harmful, sorted(lines)
 
 
@@ -177,6 +231,7 @@ def main():
     p.add_argument("--python", default=sys.executable)
     p.add_argument("--stoker", default=str(ROOT / "bin/stoker"))
     p.add_argument("--only", default="", help="cases, with commas")
+    p.add_argument("--vllm", default="", help="folder of vLLM's programs; without it its situations are left out")
     p.add_argument("--seconds", type=float, default=PREFER)
     p.add_argument("--keep", default="", help="folder of the recordings")
     p.add_argument("--again", default="", help="folder of recordings to judge again")
@@ -184,7 +239,7 @@ def main():
     o = p.parse_args()
     folder = Path(o.again or o.keep or "stoker-runs/serving")
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = [s for s in SITUATIONS if not o.only or s.case in o.only.split(",")]
+    wanted = [s for s in SITUATIONS if (not o.only or s.case in o.only.split(",")) and (o.vllm or o.again or s.server != "vllm")]
     rights = lines = harms = count = 0
     for s in wanted:
         to = folder / f"{s.case}.jsonl.gz"

@@ -319,11 +319,12 @@ func (f *filler) splitSteps() {
 	unnamed := take(part(p.Unnamed))
 	// on a line outside of the steps the thread does its work also while it queues for a core
 	beside := f.besideSteps()
+	held := f.heldInRare(rare)
 	if f.Requests.Known() {
 		beside = 0 // Parts say what its host does
 	}
 	work, blind := beside*queued, min(unnamed, beside*seconds)
-	queued, unnamed, long = queued-work, unnamed-blind, long+work+blind
+	rare, queued, unnamed, long = rare-held, queued-work+held, unnamed-blind, long+work+blind
 	f.moveOut(steps, diagnose.RowBetween, rare+long, diagnose.WaitHost)
 	f.moveOut(steps, diagnose.RowUnasked, unasked, diagnose.WaitRequest)
 	f.moveOut(steps, diagnose.RowAwaited, awaited, diagnose.WaitOthers)

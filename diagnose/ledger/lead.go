@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -55,7 +56,9 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 	switch {
 	case diagnose.ClassOfRow(r.Name) == "" || math.IsNaN(r.Idle):
 		return false
-	case class == diagnose.ComputeOnCPU || class == diagnose.NotTraining || class == diagnose.StartUp:
+	case class == diagnose.ComputeOnCPU && !slices.Contains(besideModel, r.Line.Kind):
+		return false
+	case class == diagnose.NotTraining || class == diagnose.StartUp:
 		return false
 	case r.Name == diagnose.RowBetween && r.Line.String() == "" && !hasNoWord(class):
 		return false // the class of the steps says as much
@@ -63,6 +66,12 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 		return r.Seconds >= diagnose.LeadingOnce && r.Share >= diagnose.LeadingOnceShare
 	}
 	return r.Saves >= diagnose.LeadingLoss*l.Recurring()
+}
+
+// besideModel are kinds of lines that compute no model, wherever it lies.
+var besideModel = []diagnose.Kind{
+	diagnose.Subprocess, diagnose.Saving, diagnose.Logging, diagnose.Uploading, diagnose.Plotting, diagnose.Metrics,
+	diagnose.Garbage, diagnose.Profiling, diagnose.Disk,
 }
 
 // hasNoWord reports whether the class of the steps says nothing of what the host does.

@@ -24,9 +24,13 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l := filler{Case: c, run: run, trainers: measure.Trainers(run)}
 	l.Grounds = diagnose.Grounds{
 		Program: diagnose.ProgramOf(run.Facts), Framework: run.Facts.Software.Framework,
-		Torch: run.Facts.Software.Torch != "", Reach: measure.MachineOf(run).Link.Reach, Chip: chipOf(run),
+		Server: run.Facts.Software.Server,
+		Torch:  run.Facts.Software.Torch != "", Reach: measure.MachineOf(run).Link.Reach, Chip: chipOf(run),
 	}
 	l.fillWindow()
+	if l.onlyPasses() {
+		l.Grounds.Program = diagnose.Inference
+	}
 	l.Grounds.Loads = slices.ContainsFunc(run.Facts.Loaders, func(d recording.Loader) bool {
 		return d.PID == l.Costs.Window.PID && d.Kind == ""
 	})
@@ -46,8 +50,14 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.fillParts()
 	l.fillServer()
 	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()
-	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findStanding())
+	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(), l.findStanding())
 	l.UtilPattern = l.findPattern()
+}
+
+// onlyPasses reports whether the program makes steps, none of them with gradients.
+func (l filler) onlyPasses() bool {
+	return (l.HasSteps || l.HasUnfedSteps) && l.Grounds.Program == diagnose.UnknownProgram &&
+		!slices.ContainsFunc(l.run.Steps, func(s recording.Step) bool { return s.Phase == recording.Train })
 }
 
 func (l filler) fillWindow() {

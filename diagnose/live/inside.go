@@ -139,6 +139,10 @@ func aboutCopies(n float64) string {
 	return quantity.About(n) + quantity.Ending(int(n+0.5), " copy", " copies")
 }
 
+func aboutTimes(n float64) string {
+	return quantity.About(n) + quantity.Ending(int(n+0.5), " time", " times")
+}
+
 // findAsks are findings on what the program asks of the device within a step.
 func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	p := l.Parts
@@ -157,16 +161,16 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		f := diagnose.NewFinding(diagnose.FindingHiddenSync)
 		held := min(1, in.SyncTime/in.span)
 		f.Share, f.Saves = held, diagnose.LostToWaits(idle, held)
-		f.Text = fmt.Sprintf("a step waits for the device %s times (.item(), .cpu(), nonzero() and the like, or "+
+		f.Text = fmt.Sprintf("a step waits for the device %s (.item(), .cpu(), nonzero() and the like, or "+
 			"synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has "+
 			"launched again: %s of the time at most",
-			quantity.About(in.Syncs), quantity.Percent(held), quantity.Percent(idle))
+			aboutTimes(in.Syncs), quantity.Percent(held), quantity.Percent(idle))
 		if out := l.measureOutward(l.measureLink(recording.GPULinkIn)); !math.IsNaN(out) {
 			f.Text += fmt.Sprintf(". PCIe carries %s/s from the device: more than single numbers are read",
 				quantity.AboutBytes(out))
 		}
 		f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.SyncEvery, 1, 50)}
-		f.Advice = diagnose.SyncAdvice
+		f.Advice = l.Grounds.SyncAdvice()
 		out = append(out, f)
 	}
 	if f, ok := l.findTinyCopies(in); ok {
@@ -207,14 +211,14 @@ func (l filler) findTinyCopies(in insideSteps) (diagnose.Finding, bool) {
 
 // askOneRankLate is whether the other ranks wait for one in their collectives: its own wait is the shortest.
 func (l filler) askOneRankLate() diagnose.Quantity {
-	least, most, rank := math.Inf(1), 0.0, 0
+	least, most, last := math.Inf(1), 0.0, recording.Window{}
 	for _, k := range l.trainers {
 		in, ok := sumInsides(k.Window)
 		if !ok || len(l.trainers) < 2 {
 			return diagnose.Quantity{}
 		}
 		if in.exchange < least {
-			least, rank = in.exchange, k.Window.Rank
+			least, last = in.exchange, k.Window
 		}
 		most = max(most, in.exchange)
 	}
@@ -224,6 +228,21 @@ func (l filler) askOneRankLate() diagnose.Quantity {
 	l.RankLateBy = most - least
 	return diagnose.AskShare("Do the other ranks wait for one?", l.RankLateBy, diagnose.RankLate, "").
 		WithEvidence(l.RankLateBy, "ratio", "step.exchange",
-			"rank %d comes last to collectives: it spends %s of its time in them, another rank %s", rank,
+			"%s comes last to collectives: it spends %s of its time in them, another rank %s", l.nameRank(last),
 			quantity.Percent(least), quantity.Percent(most))
+}
+
+// nameRank names the rank of a window: by its number, or by its device where several have the same number, as
+// processes that multiprocessing starts are told none.
+func (l filler) nameRank(w recording.Window) string {
+	same := 0
+	for _, k := range l.trainers {
+		if k.Window.Rank == w.Rank {
+			same++
+		}
+	}
+	if p := l.run.FindProcess(w.PID); same > 1 && p != nil && p.Device >= 0 {
+		return fmt.Sprintf("the rank of GPU %d", p.Device)
+	}
+	return fmt.Sprintf("rank %d", w.Rank)
 }

@@ -83,6 +83,8 @@ var loopBy = kindsByFile{
 	}},
 	{diagnose.Subprocess, []string{"subprocess.py", "multiprocessing/popen", "multiprocessing/process.py"}},
 	{diagnose.Compiling, []string{"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/_functorch/"}},
+	{diagnose.Profiling, []string{"torch/profiler/"}}, // record_function, which all may call, is in torch/autograd
+	{diagnose.Anomalies, []string{"torch/fx/traceback.py"}},
 	{diagnose.Plotting, []string{"matplotlib/", "seaborn/", "plotly/"}},
 	{diagnose.Logging, []string{
 		"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "torch/utils/tensorboard/", "tensorboard/",
@@ -94,6 +96,7 @@ var loopBy = kindsByFile{
 	{diagnose.EmptyCache, []string{"torch/cuda/memory.py"}},
 	{diagnose.Launching, []string{
 		"torch/nn/", "torch/optim/", "torch/autograd/", "torch/_tensor.py", "torch/functional.py", "torch/_ops.py",
+		"torchinductor/", // what torch.compile wrote
 		"torch/distributed/", "torchvision/models/", "torchvision/ops/", "timm/", "transformers/models/", "torch/amp/",
 		// loops of frameworks: the program's line that calls them is all of its training
 		"transformers/trainer.py", "lightning/", "pytorch_lightning/", "accelerate/", "fastai/", "ultralytics/engine/",

@@ -24,6 +24,9 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Awaiting, places("/train.py main", loader+" __next__", "selectors.py select")},
 		{diagnose.HandOver, places("/train.py main", loader+" __next__", "multiprocessing/queues.py Queue.get")},
 		{diagnose.Saving, places("/train.py dump", "PIL/Image.py Image.save")},
+		{diagnose.Profiling, places("/train.py main", "torch/profiler/profiler.py profile.step")},
+		{diagnose.Launching, places("/train.py main", "torch/optim/optimizer.py step", "torch/autograd/profiler.py record_function.__enter__")},
+		{diagnose.Anomalies, places("/train.py Block.forward", "torch/nn/modules/linear.py Linear.forward", "torch/fx/traceback.py format_stack")},
 		{diagnose.Preparing, places("/train.py read", "PIL/Image.py Image.open")},
 		{diagnose.HostCode, places("/train.py extract")},
 	} {

@@ -40,7 +40,20 @@ func (l filler) fillServer() {
 		l.Parts = l.splitServer(idle)
 		l.PassesSmall, l.HostServes, l.NobodyWorks = l.askPassesSmall(), l.askHostServes(), l.askNobodyWorks()
 		l.DeviceWaitsForLaunch = l.askServerLaunches()
+		l.DeviceBusy = l.askServerBusy()
 	}
+}
+
+// askServerBusy asks of the time in which requests are there what askDeviceBusy asks of all.
+func (l filler) askServerBusy() diagnose.Quantity {
+	asked := 1 - l.Parts.Unasked
+	if !(asked > 0) {
+		return l.DeviceBusy
+	}
+	busy := min(1, l.Util/asked)
+	return diagnose.AskShareOr(diagnose.UnknownScore,
+		"Does some kernel run nearly all the time in which requests are there?", busy, diagnose.DeviceBusy, "").
+		AddMeter(l.Case, busy, "some kernel runs %s of the time in which requests are there", quantity.Percent(busy))
 }
 
 // idleOfServer is the share of the window in which the device did nothing: by its meter, and of a model on the
@@ -204,7 +217,11 @@ func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.
 	own, call := splitServerStack(s)
 	line := diagnose.Line{Own: own, Call: call, Kind: kindOfServer(s)}
 	all.Seconds += s.Seconds
-	addStack(all, places, line.String(), line, s)
+	key := line.String()
+	if own.File == "" { // a library's work is spread over the lines of its function
+		key = call.File + " " + call.Function
+	}
+	addStack(all, places, key, line, s)
 }
 
 // settleServerLine marks a line as waiting if nearly all samples find it asleep. A line that is often on a
@@ -247,9 +264,15 @@ var waitsForWork = []string{
 	"zmq/", "ray/_private/", "litserve/transport/", "socket.py",
 }
 
+// spins are the files of libraries in which an idle thread waits on a core.
+var spins = []string{"vllm/distributed/utils.py", "vllm/distributed/device_communicators/shm_broadcast.py"}
+
 // awaitsWork reports whether a thread is waiting for work: it sleeps in a library that no line of the program
-// called.
+// called, or asks again and again.
 func awaitsWork(s recording.Stack) bool {
+	if startsWithAny(s.Places[len(s.Places)-1].File, spins) {
+		return true
+	}
 	if !s.Asleep || slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && p.File[0] != '<' }) {
 		return false // "<string>" is code that a library made, as of multiprocessing's proxies
 	}
@@ -276,15 +299,28 @@ func splitServerStack(s recording.Stack) (own, call recording.Place) {
 
 // servedBy has the libraries that a server calls for a request.
 var servedBy = kindsByFile{
-	{diagnose.Tokenizes, []string{"transformers/tokenization", "tokenizers/", "tiktoken/", "sentencepiece/"}},
-	{diagnose.Sampler, []string{"transformers/generation/logits_process.py", "vllm/v1/sample/", "vllm/sampling"}},
+	{diagnose.Tokenizes, []string{
+		"transformers/tokenization", "tokenizers/", "tiktoken/", "sentencepiece/", "vllm/tokenizers/",
+		"vllm/v1/engine/detokenizer.py",
+	}},
+	{diagnose.Sampler, []string{
+		"transformers/generation/logits_process.py", "vllm/v1/sample/", "vllm/sampling", "vllm/v1/structured_output/",
+	}},
+	{diagnose.Launching, []string{
+		"vllm/model_executor/", "vllm/_custom_ops.py", "vllm/ir/", "vllm/v1/attention/", "vllm/compilation/",
+	}},
+	{diagnose.Engine, []string{
+		"vllm/v1/core/", "vllm/v1/engine/", "vllm/v1/worker/", "vllm/v1/executor/", "vllm/v1/serial_utils.py",
+		"vllm/v1/metrics/", "vllm/v1/outputs.py", "vllm/v1/request.py", "vllm/distributed/",
+		"transformers/generation/",
+	}},
 	{diagnose.Encoding, []string{
 		"json/", "orjson/", "msgpack/", "fastapi/encoders.py", "fastapi/routing.py", "fastapi/_compat",
 		"starlette/responses.py", "pydantic/", "base64.py", "gzip.py",
 	}},
 	{diagnose.HTTP, []string{
 		"uvicorn/", "starlette/", "fastapi/", "h11/", "httptools/", "multipart/", "python_multipart/",
-		"ray/serve/_private/proxy",
+		"ray/serve/_private/proxy", "vllm/entrypoints/",
 	}},
 }
 

@@ -111,25 +111,40 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 // weighServer is weighRule of a server. The questions to a loop that runs all the time have no meaning in one that
 // serves requests; without requests nothing else limits it; and one that gives its device a request at a time is
 // not limited by the device.
+//
+// Where no GPU was seen the CPU is the device that there is: that the model computes there is the limit if it does
+// so nearly all the time. Beside a GPU it is the deeper cause.
 func (c *inquiry) weighServer(class diagnose.Class) float64 {
 	switch class {
-	case diagnose.NoLoad:
-		return 1
 	case diagnose.ComputeOnCPU:
-		if c.OnDevice {
+		switch {
+		case c.OnDevice:
 			return 0
+		case c.GPUCount == 0:
+			return diagnose.DeviceBusy.Score(c.Requests.PassShare) * (1 - c.PassesSmall.Score) *
+				(1 - c.CacheIsFull.Score)
 		}
 		return 1
+	case diagnose.NoLoad:
+		return c.weighUnusedGPU()
 	case diagnose.WaitsOutside, diagnose.NotTraining, diagnose.CPUBound:
 		return 0
 	case diagnose.GPUBound, diagnose.ServerHost, diagnose.ServerWaits:
-		return (1 - c.NobodyAsks.Score) * (1 - c.PassesSmall.Score)
+		return (1 - c.NobodyAsks.Score) * (1 - c.PassesSmall.Score) * (1 - c.CacheIsFull.Score) * c.weighUnusedGPU()
 	default:
 		if class.Starves() {
 			return 0
 		}
-		return 1 - c.NobodyAsks.Score
+		return (1 - c.NobodyAsks.Score) * c.weighUnusedGPU()
 	}
+}
+
+// weighUnusedGPU is less than 1 if the model computes on the CPU and a GPU is there.
+func (c *inquiry) weighUnusedGPU() float64 {
+	if c.GPUCount > 0 && c.computesOnCPU() && !c.OnDevice {
+		return 0.3
+	}
+	return 1
 }
 
 // isUnseen reports whether nothing was seen of a device, a step or a loader: what the

@@ -19,7 +19,11 @@ const (
 func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
 	var out []diagnose.Finding
 	if c.Ending.Failed() && class != diagnose.NotTraining { // whose evidence says it first
-		out = append(out, diagnose.NewTextFinding(diagnose.FindingFailed, "the command ended with "+c.Ending.String()))
+		text := "the command ended with " + c.Ending.String()
+		if do := c.Ending.MemoryAdvice(); do != "" {
+			text += ": " + do
+		}
+		out = append(out, diagnose.NewTextFinding(diagnose.FindingFailed, text))
 	}
 	if f, ok := memoryFull(c, class); ok {
 		out = append(out, f)

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 )
@@ -21,6 +22,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		return failedTitle, failedText, true
 	}
 	rule, known := FindRule(v.Class)
+	if v.Grounds.Program == diagnose.Inference {
+		rule.Title = strings.ReplaceAll(rule.Title, "training loop", "loop")
+	}
 	if v.Class.Is(diagnose.GPUBound) && (v.Shares.Kernel < nearlyAll || v.Stall > diagnose.InputStall.No) {
 		return rule.Title, leadingText, known
 	}

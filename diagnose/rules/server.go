@@ -71,12 +71,16 @@ var serverWaits = Rule{
 }
 
 var cacheFull = Rule{
-	Class: diagnose.CacheFull,
-	Title: "The key-value cache is full",
-	Text:  "Memory for the tokens of requests runs out: some are put off, thrown out of the cache, and computed anew later.",
+	Class:  diagnose.CacheFull,
+	Title:  "The key-value cache is full",
+	Text:   "Memory for the tokens of requests runs out: some are put off, thrown out of the cache, and computed anew later.",
+	Limits: "The gain leaves out that a pass takes longer with more requests in it.",
 	check: func(c *inquiry) float64 {
 		c.because(c.CacheIsFull.Evidence)
 		return c.yes(c.CacheIsFull)
+	},
+	most: func(c *inquiry) float64 { // nothing is computed again, and a pass takes all that wait
+		return (1 + c.Requests.Preempted) * max(1, stat.Or(c.FewerPasses, 1))
 	},
 }
 

@@ -192,7 +192,7 @@ func (n *nvml) read(now time.Time) []Reading {
 		}
 		r.PowerWatts = n.power(d, now)
 		r.SMClockMHz = n.readClock("SM clock", n.lib.clock, d.handle)
-		r.Processes = n.processes(d)
+		r.Processes, r.Held = n.processes(d)
 		n.circumstances(&r, d)
 		readings = append(readings, r)
 	}
@@ -350,9 +350,10 @@ func (n *nvml) readClock(what string, ask func(deviceHandle, int32, *uint32) cod
 	return n.readNumber(what, h, mhz)
 }
 
-func (n *nvml) processes(d *nvmlDevice) []uint32 {
+// processes returns the processes on a device, and the bytes that each holds if the driver tells.
+func (n *nvml) processes(d *nvmlDevice) (pids []uint32, held map[uint32]float64) {
 	if n.lib.processes == nil {
-		return nil
+		return nil, nil
 	}
 	count := uint32(64)
 	for range 3 { // processes may be added while we ask
@@ -364,19 +365,23 @@ func (n *nvml) processes(d *nvmlDevice) []uint32 {
 		}
 		n.note("processes", d.handle, c)
 		if c != success {
-			return nil
+			return nil, nil
 		}
-		pids := []uint32{}
+		pids, held = []uint32{}, map[uint32]float64{}
 		for _, p := range list[:min(int(count), len(list))] {
-			if p.pid != 0 && p.pid != math.MaxUint32 {
-				pids = append(pids, p.pid)
+			if p.pid == 0 || p.pid == math.MaxUint32 {
+				continue
+			}
+			pids = append(pids, p.pid)
+			if p.held != math.MaxUint64 {
+				held[p.pid] += float64(p.held)
 			}
 		}
 		slices.Sort(pids)
-		return slices.Compact(pids)
+		return slices.Compact(pids), held
 	}
 	n.note("processes", d.handle, insufficientSize)
-	return nil
+	return nil, nil
 }
 
 // query asks for one value of a device. A function that is not there has been

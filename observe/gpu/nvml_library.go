@@ -38,11 +38,11 @@ type nvmlSample struct {
 }
 
 type nvmlProcess struct {
-	pid uint32
-	_   uint32 // padding
-	_   uint64 // bytes used
-	_   uint32 // GPU instance, of MIG
-	_   uint32 // compute instance
+	pid  uint32
+	_    uint32 // padding
+	held uint64 // bytes of device memory; all ones if the driver does not tell
+	_    uint32 // GPU instance, of MIG
+	_    uint32 // compute instance
 }
 
 type nvmlPCI struct {

@@ -400,6 +400,7 @@ sys.stdin.read()
 	if !slices.Equal(r.Processes, []uint32{uint32(command.Process.Pid)}) {
 		t.Errorf("processes: %v, want %d", r.Processes, command.Process.Pid)
 	}
+	near(t, "memory that the process holds", r.Held[uint32(command.Process.Pid)], 5<<30, 0)
 	want := Device{Name: "NVIDIA H100 80GB HBM3 (emulated)", UUID: "GPU-emulated-0", MemoryBytes: 81559 << 20, PowerLimitWatts: 700, MaxSMClockMHz: 1980, Emulated: true, Node: -1}
 	if d := p.Facts().Devices[0]; d != want {
 		t.Errorf("device: %+v, want %+v", d, want)

@@ -87,6 +87,8 @@ type Reading struct {
 	// unknown, and empty without any. Numbers are those of the driver's PID namespace:
 	// inside a container they need not be ours.
 	Processes []uint32
+	// Held are the bytes of device memory of those of Processes for which the driver tells them.
+	Held map[uint32]float64
 }
 
 // UtilSample is the share of the sampling period before At in which a kernel ran or a copy engine worked.

@@ -21,6 +21,9 @@ const (
 // the program's own.
 const client = "/stoker/"
 
+// compiledModel is the folder of code that torch.compile wrote for a model, as a Place names it.
+const compiledModel = "torchinductor/"
+
 // library finds where a library's own path begins.
 var library = regexp.MustCompile(`^.*/(?:(?:site|dist)-packages|lib/python3\.\d+)/`)
 
@@ -34,6 +37,8 @@ func partOf(file, name string) (string, part) {
 		return file, ours
 	case strings.HasSuffix(file, client+"emulated.py"):
 		return file[strings.LastIndex(file, client)+1:], inside
+	case strings.Contains(file, "/torchinductor_"), strings.Contains(file, "/torch_compile_cache/"):
+		return compiledModel + file[strings.LastIndexByte(file, '/')+1:], inside
 	case library.MatchString(file):
 		return file[len(library.FindString(file)):], inside
 	case strings.HasPrefix(file, "<frozen "):
@@ -86,7 +91,7 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 		if server && startsWithAny(p.code.file, eventLoops) {
 			break
 		}
-		if server && telling == nil && startsWithAny(p.code.file, stages) {
+		if server && telling == nil && startsWithAny(p.code.file, stages) && p.code.name != atImport {
 			telling = p
 		}
 		if server && strings.HasPrefix(p.code.file, "<") {
@@ -99,7 +104,7 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 			into = append(into, own)
 			break
 		}
-		if telling == nil && tells(p.code.file) {
+		if telling == nil && tells(p.code.file) && p.code.name != atImport {
 			telling = p
 		}
 		if p.code.file == recording.LoaderFile {
@@ -118,6 +123,9 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 	}
 	return into, len(into) > 0
 }
+
+// atImport is the function of a module's own code: what is imported does nothing of what its library is for.
+const atImport = "<module>"
 
 // callingLoader returns the DataLoader's function that the program called, if a function further in
 // was called by it; else nil.

@@ -152,6 +152,7 @@ type hookRecord struct {
 	F        int64 `json:"f"`
 
 	// engine
+	Server    string  `json:"server"`
 	Running   int64   `json:"running"`
 	Waiting   int64   `json:"waiting"`
 	Usage     float64 `json:"usage"`

@@ -42,6 +42,7 @@ type Process struct {
 	Launches     bool  // LaunchThread is known from optimizer steps or the device's clock
 	Loads        bool  // it has a DataLoader
 	Serves       bool  // it takes requests
+	Engine       bool  // it chooses the requests of each pass, which may run in another process
 	Passes       bool  // a model runs in it, or a loop
 	Runners      []int // threads that ran a model lately, newest last
 	Packets      int
@@ -174,6 +175,9 @@ func (in *Intake) Facts(f *recording.Facts) {
 		in.software.Python, in.software.Torch, in.software.TorchVision, in.software.Framework
 	if f.Software.CUDA == "" {
 		f.Software.CUDA = in.software.CUDA
+	}
+	if in.software.Server != "" {
+		f.Software.Server = in.software.Server
 	}
 }
 

@@ -75,11 +75,18 @@ func (in *Intake) addRequest(p *Process, r *hookRecord, now float64) bool {
 	return true
 }
 
-// addEngine adds what an engine of vLLM's said of its queue and cache.
+// engines are those that the hook knows.
+var engines = []string{"vLLM", "transformers"}
+
+// addEngine adds what an engine said of its queue and cache.
 func (in *Intake) addEngine(p *Process, r *hookRecord, now float64) bool {
 	if r.Running < 0 || r.Waiting < 0 || r.Preempted < 0 || !(r.Usage >= 0 && r.Usage <= 1) {
 		return false
 	}
+	if slices.Contains(engines, r.Server) {
+		in.software.Server = r.Server
+	}
+	p.Engine = true
 	subject := fmt.Sprintf("process/%d", p.PID)
 	in.to.AddSample(recording.EngineRunning, subject, now, float64(r.Running))
 	in.to.AddSample(recording.EngineWaiting, subject, now, float64(r.Waiting))

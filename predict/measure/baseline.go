@@ -139,8 +139,23 @@ func (c Costs) startOfWorkers() stoker.Interval {
 	if c.Workers == 0 || c.Feed != nil || !(c.EpochSteps > 0) || math.IsNaN(c.EpochStart) {
 		return stoker.Interval{}
 	}
-	likely := max(bounds.Least, c.EpochStart-stat.Or(c.Fetch, 0))
-	return stoker.Interval{Low: max(bounds.Least, likely/2), Point: likely, High: max(likely, c.EpochStart)}
+	own := min(c.EpochStart, max(stat.Or(c.Fetch, 0), stat.Or(c.FirstFetch, 0)))
+	likely := max(bounds.Least, c.EpochStart-own)
+	most := c.EpochStart
+	if c.StartsWithWork() {
+		most = likely
+	}
+	return stoker.Interval{Low: max(bounds.Least, likely/2), Point: likely, High: max(likely, most)}
+}
+
+// mostOfStart is the part of the wait for an epoch's first batch from which a worker's own work on it is what
+// is waited for. [J]
+const mostOfStart = 0.5
+
+// StartsWithWork reports whether an epoch's first batch waits for work on that batch, which workers that stay
+// do again in each epoch.
+func (c Costs) StartsWithWork() bool {
+	return c.FirstFetch >= mostOfStart*c.EpochStart
 }
 
 // loopTime bounds the time of a step whose input is always there. Above: what was

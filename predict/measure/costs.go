@@ -48,6 +48,10 @@ type Costs struct {
 	// where none began.
 	EpochSteps, EpochStart float64
 
+	// FirstFetch is how long the first batch takes a new worker of its own work, as a shuffle buffer that is
+	// filled; NaN unknown.
+	FirstFetch float64
+
 	SyncsAt string // the program's line that blocks on the device, file:line; "" unknown
 
 	Rare Rare // what the loop does now and then

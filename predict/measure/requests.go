@@ -1,8 +1,10 @@
 package measure
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
@@ -16,6 +18,8 @@ type Requests struct {
 	Flight  float64   // requests at a time, in the mean of the window
 	Times   []float64 // of requests that were answered, ascending, seconds
 	Bunched float64   // variance over mean of how many came in a second: 1 of a Poisson process
+
+	within []bucket // instead of Times, of a server whose metrics were read
 
 	Passes    float64 // of the model, a second
 	PassShare float64 // share of the window in which the model was called
@@ -38,7 +42,12 @@ func NoRequests() Requests {
 func (r Requests) Known() bool { return !math.IsNaN(r.None) }
 
 // Time is a quantile of the requests' times, seconds; NaN where none was answered.
-func (r Requests) Time(share float64) float64 { return stat.Quantile(r.Times, share) }
+func (r Requests) Time(share float64) float64 {
+	if len(r.Times) == 0 {
+		return timeWithin(r.within, share)
+	}
+	return stat.Quantile(r.Times, share)
+}
 
 // PerPass is how many requests one pass answers, in the mean. Below 1 a request takes several.
 func (r Requests) PerPass() float64 { return r.Rate / r.Passes }
@@ -53,7 +62,8 @@ func (r Requests) InFlightAsked() float64 {
 
 // ReadRequests reads a server's requests in a span of time from its processes' signals, and its passes
 // from the window's steps. Processes that take requests are added up. The time without requests is that
-// of the process with the least, an upper bound.
+// of the process with the least, an upper bound. What the server's own metrics tell counts where the hook tells
+// nothing.
 func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requests {
 	r := NoRequests()
 	add := func(into *float64, v float64) {
@@ -61,7 +71,7 @@ func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requ
 			*into = stat.Or(*into, 0) + v
 		}
 	}
-	for _, s := range run.All(recording.Unasked) {
+	for _, s := range preferHook(run.All(recording.Unasked)) {
 		none := min(1, s.Rate(from, to))
 		if math.IsNaN(none) {
 			continue
@@ -74,20 +84,101 @@ func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requ
 		r.Times = append(r.Times, run.Find(recording.RequestTime, s.Subject).Between(from, to).V...)
 	}
 	slices.Sort(r.Times)
+	r.within = readWithin(run, from, to)
 	r.Bunched = bunching(run, from, to)
 	r.addPasses(w, from, to)
-	for _, s := range run.All(recording.EngineCache) {
-		add(&r.Cache, s.Mean(from, to))
-		put, _ := run.Find(recording.EnginePreempted, s.Subject).Growth(from, to)
-		add(&r.Preempted, put/max(1, stat.Or(r.Count, 0)))
-	}
+	r.addEngines(run, from, to)
 	return r
+}
+
+// preferHook leaves out what a server's own metrics told if the hook told it as well.
+func preferHook(all []recording.Series) []recording.Series {
+	told := func(s recording.Series) bool { return strings.HasPrefix(s.Subject, recording.FromMetrics) }
+	if hooked := slices.DeleteFunc(slices.Clone(all), told); len(hooked) > 0 {
+		return hooked
+	}
+	return all
+}
+
+// addEngines adds what engines say of their cache and, where no step is known, of their passes.
+func (r *Requests) addEngines(run *recording.Run, from, to float64) {
+	var caches, batches []float64
+	for _, s := range preferHook(run.All(recording.EngineCache)) {
+		if cache := s.Mean(from, to); !math.IsNaN(cache) {
+			caches = append(caches, cache)
+		}
+	}
+	r.Cache = stat.Mean(caches)
+	for _, s := range preferHook(run.All(recording.EnginePreempted)) {
+		if put, _ := s.Growth(from, to); !math.IsNaN(put) {
+			r.Preempted = stat.Or(r.Preempted, 0) + put/max(1, stat.Or(r.Count, 0))
+		}
+	}
+	if r.Passes > 0 {
+		return
+	}
+	for _, s := range run.All(recording.EnginePasses) {
+		passes, _ := s.Growth(from, to)
+		if !(passes > 0) {
+			continue
+		}
+		r.Passes = stat.Or(r.Passes, 0) + s.Rate(from, to)
+		if samples, _ := run.Find(recording.EngineSamples, s.Subject).Growth(from, to); samples > 0 {
+			batches = append(batches, samples/passes)
+		}
+	}
+	for _, s := range preferHook(run.All(recording.EngineRunning)) {
+		if len(batches) == 0 {
+			batches = append(batches, s.Mean(from, to)/(1-r.None))
+		}
+	}
+	if batch := stat.Mean(batches); batch > 0 {
+		r.Batch = max(1, batch)
+	}
+}
+
+// bucket is how many requests were answered within a time.
+type bucket struct{ most, count float64 }
+
+// readWithin returns the histogram of requests that were answered in a span of time, in order of time.
+func readWithin(run *recording.Run, from, to float64) (all []bucket) {
+	sums := map[float64]float64{}
+	for _, s := range run.All(recording.RequestsWithin) {
+		if most, ok := recording.TimeWithin(s.Subject); ok {
+			count, _ := s.Growth(from, to)
+			sums[most] += stat.Or(count, 0)
+		}
+	}
+	for most, count := range sums {
+		all = append(all, bucket{most, count})
+	}
+	slices.SortFunc(all, func(a, b bucket) int { return cmp.Compare(a.most, b.most) })
+	return all
+}
+
+// timeWithin is a quantile of a histogram: within its bucket, times are taken as even. Of the last, without an upper
+// end, it is the lower one.
+func timeWithin(all []bucket, share float64) float64 {
+	if len(all) == 0 || !(all[len(all)-1].count > 0) {
+		return math.NaN()
+	}
+	want, low, before := share*all[len(all)-1].count, 0.0, 0.0
+	for _, b := range all {
+		if b.count >= want && b.count > before {
+			if math.IsInf(b.most, 1) {
+				return low
+			}
+			return low + (b.most-low)*(want-before)/(b.count-before)
+		}
+		low, before = b.most, b.count
+	}
+	return low
 }
 
 // bunching returns the variance over the mean of the requests between two samples of their counter.
 func bunching(run *recording.Run, from, to float64) float64 {
 	var counts []float64
-	for _, s := range run.All(recording.RequestsCame) {
+	for _, s := range preferHook(run.All(recording.RequestsCame)) {
 		part := s.Between(from, to)
 		for i := 1; i < len(part.V); i++ {
 			if span := part.T[i] - part.T[i-1]; span > 0 {

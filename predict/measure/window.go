@@ -139,6 +139,21 @@ func (c *Costs) fetchers(run *recording.Run) []string {
 	return subjects
 }
 
+// firstFetch is what workers' first reports have more than as many usual fetches take.
+func (c *Costs) firstFetch(run *recording.Run) float64 {
+	var firsts []float64
+	for _, subject := range c.fetchers(run) {
+		wall, count := run.Find(recording.FetchWall, subject), run.Find(recording.FetchCount, subject)
+		if wall == nil || count == nil || c.Workers == 0 {
+			continue
+		}
+		if len(wall.V) > 0 && len(count.V) > 0 && wall.T[0] >= c.Window.Start {
+			firsts = append(firsts, wall.V[0]-max(0, count.V[0]-1)*c.Fetch)
+		}
+	}
+	return stat.Median(firsts)
+}
+
 func (c *Costs) fetching(run *recording.Run) {
 	total := func(signal recording.Signal) (sum float64) {
 		for _, subject := range c.fetchers(run) {
@@ -149,6 +164,7 @@ func (c *Costs) fetching(run *recording.Run) {
 		return sum
 	}
 	c.Fetch, c.FetchCPU, c.FetchCV, c.FetchCollate = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	c.FirstFetch = math.NaN()
 	if n := total(recording.FetchCount); n > 0 {
 		c.Fetch = total(recording.FetchWall) / n
 		c.FetchCPU = total(recording.FetchCPU) / n
@@ -156,6 +172,7 @@ func (c *Costs) fetching(run *recording.Run) {
 		if variance := total(recording.FetchWallSquares)/n - c.Fetch*c.Fetch; variance >= 0 && c.Fetch > 0 {
 			c.FetchCV = math.Sqrt(variance) / c.Fetch
 		}
+		c.FirstFetch = math.Min(c.firstFetch(run), c.EpochStart)
 	} else if c.Workers == 0 && !c.Uncounted && len(c.Window.Steps) > 0 {
 		c.Fetch = c.Wait // the loop loads: its wait is the fetch
 	}

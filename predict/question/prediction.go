@@ -14,6 +14,7 @@ type Prediction struct {
 
 	Setup  predict.Setup
 	Answer predict.Answer
+	Enough int             // workers that do as much as the setup's; 0 if more than half of them are needed
 	First  *predict.Answer // of the first epoch, if later ones find samples in memory
 
 	Sizing *predict.Sizing

@@ -48,6 +48,7 @@ func (d *job) askOne(p *Prediction) error {
 	if p.Answer, err = d.Solve(); err != nil {
 		return err
 	}
+	p.Enough = d.FewestWorkers()
 	if note := d.emulatedStep(p.Answer); note != "" {
 		p.Answer.Notes = append(p.Answer.Notes, note)
 	}

@@ -33,10 +33,14 @@ type Worth struct {
 type WorthRow struct {
 	What string
 	predict.Worth
+	Enough int     // workers that do as much as so many; 0 if more than half of them are needed
+	Memory float64 // bytes that the others take at most; NaN if unknown
 }
 
 // Add adds a change.
-func (w *Worth) Add(what string, worth predict.Worth) { w.Rows = append(w.Rows, WorthRow{what, worth}) }
+func (w *Worth) Add(what string, worth predict.Worth) {
+	w.Rows = append(w.Rows, WorthRow{What: what, Worth: worth})
+}
 
 // usualMoves lists the GPUs to compare with if --to names none.
 var usualMoves = []string{"h100-sxm", "b200"}
@@ -172,6 +176,7 @@ func (q *Question) worthOfRun(name string) (w Worth, err error) {
 	if err != nil {
 		return w, err
 	}
+	costs, _ := measure.Slowest(run)
 	b := measure.From(run)
 	now := b.Forecast()
 	if !(b.Took > 0) {
@@ -182,14 +187,15 @@ func (q *Question) worthOfRun(name string) (w Worth, err error) {
 	w = Worth{
 		Title: name, GPU: own, Utilization: lessThanOne(waits), AtMost: overOne(waits),
 	}
-	if err := q.addMachine(&w, b, own); err != nil {
+	if err := q.addMachine(&w, b, costs.WorkerMemory, own); err != nil {
 		return w, err
 	}
 	return w, q.costOf(&w, waits)
 }
 
 // addMachine adds a row for each change that a flag names, and one for all of them together.
-func (q *Question) addMachine(w *Worth, b predict.Baseline, own hardware.GPU) error {
+// each is the memory of one worker, bytes; NaN if unknown.
+func (q *Question) addMachine(w *Worth, b predict.Baseline, each float64, own hardware.GPU) error {
 	all, takes, changed := b.Setup, stoker.Exactly(1), 0
 	add := func(what string, after predict.Setup, takes stoker.Interval) {
 		forecast := b.Elsewhere(after, takes)
@@ -218,6 +224,11 @@ func (q *Question) addMachine(w *Worth, b predict.Baseline, own hardware.GPU) er
 			after, all = after.WithWorkers(float64(n)), all.WithWorkers(float64(n))
 		}
 		add(fmt.Sprintf("%s %s", text, flag), after, stoker.Exactly(1))
+		if flag == "workers" {
+			row := &w.Rows[len(w.Rows)-1]
+			row.Enough = after.FewestWorkers()
+			row.Memory = (float64(n) - float64(row.Enough)) * each
+		}
 	}
 	if text := q.Text("storage"); text != "" {
 		class, err := ReadStorage(text)

@@ -47,7 +47,10 @@ WANTED = (
     "uvicorn.protocols.http.h11_impl",
     "uvicorn.protocols.http.httptools_impl",
     "vllm.v1.engine.core",
+    "vllm.v1.worker.gpu_worker",
     "vllm.v1.core.sched.scheduler",
+    "transformers.generation.continuous_batching.continuous_api",
+    "transformers.generation.continuous_batching.offloading_manager",
 )
 PARTS = "guard channel classes describe device boundary fetch garbage process patches split inside own lend inputs serving trace log ending apply precision live voice state".split()
 

@@ -68,7 +68,10 @@ class Own(object):
 
     def passes_by(self, module, t, tid):
         """The outermost module was called: a step, if it is the loop's model. Return that step, else None."""
-        if not learns(module) or not self.model.comes(module):
+        model = self.model
+        if model.one is not None and model.one() is module:  # as nearly always
+            model.others = 0
+        elif not learns(module) or not model.comes(module):
             return None
         return self.boundary(t, tid, self.state.torch.is_grad_enabled())
 
@@ -93,8 +96,6 @@ class Own(object):
         return step
 
     def too_quick(self, t):
-        if self.state.requests is not None:
-            return False  # a server's model may be as quick
         if self.loader.count == 0:  # until a model is seen, what passes by is counted
             self.since, self.passes = (self.since, self.passes + 1) if self.passes else (t, 1)
         return max(self.loader.count, self.passes - 1) == TRIED and t - self.since < TRIED * QUICK_NS
@@ -143,20 +144,22 @@ def patch_modules(module):
 @guarded
 def _pass_begins(args, kwargs):
     state = now.state
+    own, inside = state.own, state.inside
     if describe.worker_id() is not None:
-        state.own.only_steps()
+        own.only_steps()
         return None
     _passing.append(1)
     t, tid = monotonic_ns(), native_id()
     begun = None
     if args:
-        begun = state.own.passes_by(args[0], t, tid)
+        begun = own.passes_by(args[0], t, tid)
         if begun is not None:
             begun.samples = count_samples(state.torch, args, kwargs)
-        device.model_passed(args[0], t, tid)
-    if state.own.too_quick(t):
-        state.own.only_steps()
-    return state.inside.turn(state.inside.FORWARD), begun
+        if t - state.optimized >= channel.SECOND:
+            device.model_passed(args[0], t, tid)
+    if state.requests is None and own.too_quick(t):  # a server's model may be as quick
+        own.only_steps()
+    return (None if inside.sample is None else inside.turn(inside.FORWARD)), begun
 
 
 @guarded

@@ -220,12 +220,8 @@ def _patch_server(module):
     part("serving").patch(module)
 
 
-def _patch_engine(module):
-    part("serving").patch_engine(module)
-
-
-def _patch_scheduler(module):
-    part("serving").patch_scheduler(module)
+def _patch_engine(name):
+    return lambda module: getattr(part("serving"), name)(module)
 
 
 def _note_compiler(module):
@@ -256,8 +252,11 @@ PATCHES = {
     "torch._dynamo.convert_frame": _patch_old_compiler,
     "uvicorn.protocols.http.h11_impl": _patch_server,
     "uvicorn.protocols.http.httptools_impl": _patch_server,
-    "vllm.v1.engine.core": _patch_engine,
-    "vllm.v1.core.sched.scheduler": _patch_scheduler,
+    "vllm.v1.engine.core": _patch_engine("patch_engine"),
+    "vllm.v1.worker.gpu_worker": _patch_engine("patch_worker"),
+    "vllm.v1.core.sched.scheduler": _patch_engine("patch_scheduler"),
+    "transformers.generation.continuous_batching.continuous_api": _patch_engine("patch_batching"),
+    "transformers.generation.continuous_batching.offloading_manager": _patch_engine("patch_offloading"),
 }
 
 

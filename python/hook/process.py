@@ -142,7 +142,7 @@ class _Process(object):
                 self.report_precision()
             self.devices.report_memory(self)
             _look_for_requests(self)
-        if t - self.channel.flushed >= channel.FLUSH_NS or len(self.channel.records) >= channel.FLUSH_RECORDS:
+        if t - self.channel.flushed >= (channel.FLUSH_NS if self.requests is None else channel.SERVER_FLUSH_NS) or len(self.channel.records) >= channel.FLUSH_RECORDS:
             self.flush(t)
 
     def flush(self, t):

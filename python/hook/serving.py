@@ -2,7 +2,7 @@
 
 Purpose. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
 transformers serve): how many came, how many were answered, how long none was there. Of each it takes three times: when it came, when the
-first byte of its answer was sent, and when the answer was done. own.py counts the passes of the model.
+first byte of its answer was sent, and when the answer was done. own.py counts the passes of the model, and this file those of vLLM.
 Limits. It keeps no path, header or body. It does not count probes and metrics as requests.
 It cannot see a request in the kernel's socket while the event loop is blocked: that has not come yet.
 """
@@ -75,9 +75,10 @@ class Requests(object):
         counts the silence of a server without requests as time without any.
         """
         comes = self.told_active == 0 and self.active > 0
-        if comes or t - self.told >= channel.FLUSH_NS:
-            self.told, self.told_active = t, self.active
-            self.state.channel.put((TOTALS, (t, self.arrived, self.answered, self.unasked, self.flight, self.active)))
+        if not comes and t - self.told < channel.FLUSH_NS:
+            return
+        self.told, self.told_active = t, self.active
+        self.state.channel.put((TOTALS, (t, self.arrived, self.answered, self.unasked, self.flight, self.active)))
         self.state.after_step(t)
         if comes and self.state.channel.records:
             self.state.flush(t)
@@ -140,9 +141,10 @@ def patch(module):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# vLLM. Its engine's step is a pass: one call of the model for all requests that run.
+# vLLM. A pass is one call of its worker: it runs the model for all requests that the scheduler chose. The engine, which may be
+# another process, has the queue and the cache.
 
-ENGINE = '{"k":"engine","running":%d,"waiting":%d,"usage":%.4f,"preempted":%d}'
+ENGINE = '{"k":"engine","server":"%s","running":%d,"waiting":%d,"usage":%.4f,"preempted":%d}'
 
 
 class Engine(object):
@@ -157,35 +159,62 @@ engine = Engine()
 
 def _engine_step_in_place_of(original):
     def step(self, *args, **kwargs):
-        begun = engine_begins(self)
         try:
             return original(self, *args, **kwargs)
         finally:
-            if begun is not None:
-                engine_ends(self, begun)
+            engine_stepped(self)
 
     step.__wrapped__ = original
     return step
 
 
 @guarded
-def engine_begins(core):
-    own = now.state.own
-    if own is None or not core.scheduler.running and not core.scheduler.waiting:
-        return None
-    own.only_steps()  # the model's own passes lie within
-    return own.boundary(monotonic_ns(), native_id(), False)
+def engine_stepped(core):
+    scheduler = core.scheduler
+    usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", 0.0)
+    tell_engine("vLLM", len(scheduler.running), len(scheduler.waiting), usage)
+
+
+def tell_engine(server, running, waiting, usage):
+    t = monotonic_ns()
+    if t - engine.told >= channel.FLUSH_NS or not running and not waiting:  # nothing more comes after the last step
+        engine.told = t
+        now.state.channel.put((ENGINE, (server, running, waiting, usage, engine.preempted)))
+        now.state.after_step(t)
+
+
+def _execute_in_place_of(original):
+    def execute_model(self, *args, **kwargs):
+        begun = pass_begins(*args[:1], *kwargs.values())
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if begun is not None:
+                pass_ends(begun)
+
+    execute_model.__wrapped__ = original
+    return execute_model
 
 
 @guarded
-def engine_ends(core, begun):
-    t, scheduler = monotonic_ns(), core.scheduler
-    begun.ran = t - begun.t
-    begun.samples = len(scheduler.running)
-    if t - engine.told >= channel.FLUSH_NS:
-        engine.told = t
-        usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", 0.0)
-        now.state.channel.put((ENGINE, (len(scheduler.running), len(scheduler.waiting), usage, engine.preempted)))
+def pass_begins(chosen, *_):
+    """The worker is given what the scheduler chose: the step begins, unless no request is in it."""
+    return begin_pass(len(chosen.num_scheduled_tokens))
+
+
+def begin_pass(requests):
+    own = now.state.own
+    if own is None or requests == 0:
+        return None
+    own.only_steps()  # the model's own passes lie within
+    begun = own.boundary(monotonic_ns(), native_id(), False)
+    begun.samples = requests
+    return begun
+
+
+@guarded
+def pass_ends(begun):
+    begun.ran = monotonic_ns() - begun.t
 
 
 def _preempt_in_place_of(original):
@@ -206,6 +235,55 @@ def patch_engine(module):
     lend.put_in_place([(core, name, _engine_step_in_place_of) for name in ("step", "step_with_batch_queue") if name in vars(core)])
 
 
+def patch_worker(module):
+    lend.put_in_place(((module.Worker, "execute_model", _execute_in_place_of),))
+
+
 def patch_scheduler(module):
     if "_preempt_request" in vars(module.Scheduler):
         lend.put_in_place(((module.Scheduler, "_preempt_request", _preempt_in_place_of),))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# transformers' continuous batching: the thread of its manager makes the passes. What `generate` calls, own.py counts.
+
+
+def _generation_step_in_place_of(original):
+    def _generation_step(self, *args, **kwargs):
+        begun = batch_begins(self)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if begun is not None:
+                pass_ends(begun)
+
+    _generation_step.__wrapped__ = original
+    return _generation_step
+
+
+@guarded
+def batch_begins(processor):
+    scheduler, chosen = processor.scheduler, getattr(processor.inputs_and_outputs, "requests_in_batch", None)
+    running = len(scheduler.active_requests)
+    free = getattr(processor.cache, "compute_free_capacity", None)
+    tell_engine("transformers", running, len(scheduler.waiting_requests), 1 - free() if free is not None else 0.0)
+    return begin_pass(len(chosen) if type(chosen) is list else running)
+
+
+def _offload_in_place_of(original):
+    def offload_requests(self, *args, **kwargs):
+        done = original(self, *args, **kwargs)
+        if done:
+            preempts()
+        return done
+
+    return offload_requests
+
+
+def patch_batching(module):
+    lend.put_in_place(((module.ContinuousBatchProcessor, "_generation_step", _generation_step_in_place_of),))
+
+
+def patch_offloading(module):
+    if "offload_requests" in vars(module.OffloadingManager):
+        lend.put_in_place(((module.OffloadingManager, "offload_requests", _offload_in_place_of),))

@@ -90,5 +90,103 @@ class Serving(FakeCase):
         self.assertEqual(len(found.of("request")), 1)
 
 
+VLLM = {
+    "__init__.py": "",
+    "v1/__init__.py": "",
+    "v1/engine/__init__.py": "",
+    "v1/worker/__init__.py": "",
+    "v1/core/__init__.py": "",
+    "v1/core/sched/__init__.py": "",
+    "v1/engine/core.py": """
+        class EngineCore:
+            def step(self): return self.work()
+    """,
+    "v1/worker/gpu_worker.py": """
+        class Worker:
+            def execute_model(self, scheduler_output): return self.work()
+    """,
+    "v1/core/sched/scheduler.py": """
+        class Scheduler:
+            def _preempt_request(self, request): return request
+    """,
+}
+
+TRANSFORMERS = {
+    "__init__.py": "",
+    "generation/__init__.py": "",
+    "generation/continuous_batching/__init__.py": "",
+    "generation/continuous_batching/continuous_api.py": """
+        class ContinuousBatchProcessor:
+            def _generation_step(self, model): return self.work()
+    """,
+    "generation/continuous_batching/offloading_manager.py": """
+        class OffloadingManager:
+            def offload_requests(self): return True
+    """,
+}
+
+ENGINES = (
+    CLOCK
+    + """
+    import types
+    Things, hook = types.SimpleNamespace, sys.modules["_stoker_hook"]
+    for name in ("inside", "own"): hook.part(name)  # as once torch.nn is imported
+    hook.now.state.look_inside()
+    def tell_clock(): hook.part("serving").monotonic_ns = lambda: now[0]
+"""
+)
+
+
+class Engines(FakeCase):
+    """Passes of vLLM and of transformers' continuous batching, with what their engines tell, on stand-ins."""
+
+    def run_engine(self, body):
+        result = self.silent(self.run_program("    import sys, torch, torch.utils.data\n" + ENGINES + body))
+        self.assertEqual(result.of("warn"), [])
+        return result
+
+    def test_a_pass_of_vllm_is_a_call_of_its_worker(self):
+        self.write(self.fake, "vllm", VLLM)
+        found = self.run_engine("""
+    from vllm.v1.engine.core import EngineCore
+    from vllm.v1.worker.gpu_worker import Worker
+    from vllm.v1.core.sched.scheduler import Scheduler
+    tell_clock()
+    worker, engine, scheduler = Worker(), EngineCore(), Scheduler()
+    scheduler.running, scheduler.waiting, scheduler.kv_cache_manager = [1, 2, 3], [4], Things(usage=0.25)
+    worker.work, engine.scheduler = lambda: time.sleep(0.020), scheduler
+    def work():
+        worker.execute_model(Things(num_scheduled_tokens={"a": 1, "b": 7, "c": 1}))
+        time.sleep(0.300)
+    engine.work = work
+    scheduler._preempt_request("a")
+    for _ in range(3): engine.step()
+    worker.execute_model(scheduler_output=Things(num_scheduled_tokens={}))
+    worker.work = lambda: 1 / 0
+    try: worker.execute_model(Things(num_scheduled_tokens={"a": 1}))
+    except ZeroDivisionError: print("passed")
+        """)
+        self.assertEqual(found.out, "passed\n")
+        self.assertEqual([(r["b"], r["ran"]) for r in found.of("step")], [(3, 20 * MS)] * 3)
+        told = found.of("engine")
+        self.assertEqual([(r["server"], r["running"], r["waiting"], r["usage"], r["preempted"]) for r in told], [("vLLM", 3, 1, 0.25, 1)] * 3)
+
+    def test_a_pass_of_continuous_batching_is_a_generation_step(self):
+        self.write(self.fake, "transformers", TRANSFORMERS)
+        found = self.run_engine("""
+    from transformers.generation.continuous_batching.continuous_api import ContinuousBatchProcessor
+    from transformers.generation.continuous_batching.offloading_manager import OffloadingManager
+    tell_clock()
+    one = ContinuousBatchProcessor()
+    one.scheduler = Things(active_requests={1: 1, 2: 2}, waiting_requests={3: 3})
+    one.inputs_and_outputs, one.cache = Things(requests_in_batch=[1, 2]), Things(compute_free_capacity=lambda: 0.25)
+    one.work = lambda: time.sleep(0.020)
+    OffloadingManager().offload_requests()
+    for _ in range(3): one._generation_step(None)
+        """)
+        self.assertEqual([(r["b"], r["ran"]) for r in found.of("step")], [(2, 20 * MS)] * 2)
+        self.assertEqual([(r["server"], r["running"], r["waiting"], r["usage"], r["preempted"]) for r in found.of("engine")][:1], [("transformers", 2, 1, 0.75, 1)])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,7 +1,9 @@
 package page
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -44,7 +46,7 @@ func whatIfOf(run *recording.Run) *forecastTable {
 		return nil
 	}
 	w := &forecastTable{Prefetch: []int{1, 2, 4, 8}, Now: [2]int{-1, -1}}
-	most := max(8, 2*now, int(2*run.Facts.Machine.Cores()))
+	most := max(8, 2*now, int(4*run.Facts.Machine.Cores())) // far enough to show that more gains nothing
 	for _, n := range workersShown {
 		change := stoker.Change{Setting: stoker.NumWorkers, From: now, To: n}
 		if n <= most && (base.Alters == nil || base.Alters(change) == "") {
@@ -59,6 +61,7 @@ func whatIfOf(run *recording.Run) *forecastTable {
 	w.Prefetch = with(w.Prefetch, prefetch)
 	for i, n := range w.Workers {
 		var row []whatCell
+		enough := base.Setup.WithWorkers(float64(n)).FewestWorkers()
 		for k, m := range w.Prefetch {
 			if n == now && m == prefetch {
 				w.Now = [2]int{i, k}
@@ -72,7 +75,7 @@ func whatIfOf(run *recording.Run) *forecastTable {
 			}
 			f := base.Forecast(changes...)
 			f.Bound = costs.LimitOf(f)
-			row = append(row, cellOf(f))
+			row = append(row, cellOf(f, enough))
 		}
 		w.Rows = append(w.Rows, row)
 	}
@@ -92,8 +95,8 @@ func with(sorted []int, n int) []int {
 	return append(sorted, n)
 }
 
-// cellOf returns a forecast for the table.
-func cellOf(f predict.Forecast) whatCell {
+// cellOf returns a forecast for the table, with the number of workers that do as much if half do.
+func cellOf(f predict.Forecast, enough int) whatCell {
 	short := func(v float64) *float64 { return stat.Known(math.Round(v*1000) / 1000) }
 	c := whatCell{
 		Low: short(f.Speedup.Low), Point: short(f.Speedup.Point), High: short(f.Speedup.High),
@@ -101,6 +104,10 @@ func cellOf(f predict.Forecast) whatCell {
 	}
 	if f.Bound != "" {
 		c.Binds = report.DescribeLimit(f.Bound)
+	}
+	if enough > 0 {
+		text := fmt.Sprintf("%s, and %s do as much", c.Binds, quantity.Many(enough, "worker"))
+		c.Binds = strings.TrimPrefix(text, ", and ")
 	}
 	return c
 }

@@ -82,6 +82,7 @@ func (p *page) writeShortAnswer(f question.Prediction) {
 	row("step", quantity.Around(a.Step, quantity.AboutSeconds))
 	row("limit", report.SummariseLimit(f))
 	row("device needs", report.SummariseDemand(a))
+	row("workers", report.SummariseEnough(f))
 	row("decides", strings.Join(report.WhatDecides(f), ", "))
 	row("unknown", listUnknown(a.Unknown))
 	assumed := 0

@@ -193,15 +193,16 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 // usedText says how much memory a GPU held and how much power it drew on average in the judged
 // window; "" if unknown.
 func usedText(run *recording.Run, g recording.GPU, w recording.Window) (text string) {
-	memory, power := report.AverageGPU(run, g, w)
-	if memory > 0 {
-		text += ", memory " + quantity.AboutBytes(memory)
-		if g.MemoryBytes != nil {
-			text += " of " + quantity.AboutBytes(*g.MemoryBytes)
-		}
+	_, power := report.AverageGPU(run, g, w)
+	memory := report.ReadDeviceMemory(run, g, w)
+	if held := memory.String(); held != "" {
+		text += ", memory " + held
 	}
 	if power > 0 {
 		text += ", power " + quantity.AboutWatts(power)
+	}
+	if fill := memory.Fill(); fill != "" {
+		text += ". Its memory: " + fill
 	}
 	return text
 }

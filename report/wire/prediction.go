@@ -58,6 +58,7 @@ type jsonForecast struct {
 	Next        *jsonLimit        `json:"next"`
 	Gain        stoker.Interval   `json:"speedup_until_next"`
 	Demand      predict.Demand    `json:"demand"`
+	Enough      *int              `json:"enough_workers"` // that do as much; null if more than half are needed
 	Crossover   predict.Crossover `json:"crossover"`
 }
 
@@ -199,7 +200,7 @@ func (o *prediction) addAnswer(p question.Prediction) {
 		Step:     a.Step,
 		Slowdown: a.Slowdown, Stall: a.Stall, Binds: limitJSON(a.Bound), Longest: limitJSON(a.Longest),
 		Next: limitJSON(a.Next), Gain: a.Gain,
-		Demand: a.Demand, Crossover: a.Crossover,
+		Demand: a.Demand, Crossover: a.Crossover, Enough: countOrNull(p.Enough),
 	}
 	if first := p.First; first != nil {
 		o.First = &jsonFirst{first.Utilization, first.Throughput, first.Step, limitJSON(first.Bound)}
@@ -259,7 +260,8 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 	o := &jsonSizing{
 		Target: z.Target, Step: stat.Known(z.Step), Reached: z.Reached, Workers: z.Workers,
 		Cores: z.Cores, Storage: z.Storage, Reads: z.Reads,
-		Link: z.Link, PrepareRate: z.PrepareRate, Batches: z.Batches, Changes: []jsonNeed{}, Impossible: append([]string{},
+		Link: z.Link, PrepareRate: z.PrepareRate, Batches: z.Batches,
+		Changes: []jsonNeed{}, Impossible: append([]string{},
 			z.Impossible...), Worst: append([]string{}, z.Worst...), Unknown: missingJSON(z.Unknown),
 	}
 	for _, n := range z.Changes {

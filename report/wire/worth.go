@@ -27,6 +27,7 @@ type worthRow struct {
 	What        string          `json:"change"`
 	Speedup     stoker.Interval `json:"speedup"`
 	Utilization stoker.Interval `json:"utilization"`
+	Enough      *int            `json:"enough_workers"` // that do as much; null if more than half are needed
 }
 
 // WriteWorth writes the gains of another machine for a running job as one object.
@@ -38,7 +39,7 @@ func WriteWorth(w io.Writer, worth question.Worth) error {
 		Notes: append([]string{}, worth.Notes...),
 	}
 	for _, row := range worth.Rows {
-		o.Changes = append(o.Changes, worthRow{row.What, row.Speedup, row.Utilization})
+		o.Changes = append(o.Changes, worthRow{row.What, row.Speedup, row.Utilization, countOrNull(row.Enough)})
 	}
 	return WriteObject(w, o)
 }

@@ -25,6 +25,14 @@ func WriteObject(w io.Writer, o any) error {
 	return err
 }
 
+// countOrNull returns a pointer to a count, or nil if it is 0.
+func countOrNull(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
 func textOrNull(s string) *string {
 	if s == "" {
 		return nil

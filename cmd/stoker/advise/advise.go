@@ -30,7 +30,10 @@ func Command(a *cli.App) *cobra.Command {
 		Use:   "advise [RUN]",
 		Short: "Rank the fixes, each with its predicted gain",
 		Long: `Rank the changes that would feed the GPU better, each with its predicted gain, effort and risk. --emit
-prints the lines to paste.`,
+prints the lines to paste.
+
+It computes num_workers and the largest batch that fits the device from one run, without trials.
+stoker tune tries num_workers, also while CMD trains.`,
 		Example: `  stoker advise                                    the newest recording here
   stoker advise --emit torch                       lines for DataLoader(...)
   stoker advise -o plan.json                       a plan, for stoker tune --plan plan.json -- CMD`,

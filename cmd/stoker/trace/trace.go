@@ -52,8 +52,9 @@ func Command(a *cli.App) *cobra.Command {
 		Use:   "trace FILE... | BEFORE AFTER",
 		Short: "Say what the GPU waited for, from a profiler's file",
 		Long: `Say what the GPU waited for, what each operator cost and what to change, from a file of PyTorch's
-profiler, Nsight Systems (nsys export --type sqlite) or XProf (xplane.pb). A folder is the ranks of one
-run. Two files of different runs are compared step by step, and "-" is standard input.`,
+profiler, Nsight Systems (nsys export --type sqlite) or XProf (xplane.pb of TensorFlow and JAX). A
+folder is the ranks of one run. Two files of different runs are compared step by step, and "-" is
+standard input.`,
 		Example: `  stoker trace traces/worker0.pt.trace.json.gz
   stoker trace before.json.gz after.json.gz        what changed, per step
   stoker trace --what-if num_workers=4 FILE        the same trace, played again with a change`,
@@ -152,7 +153,7 @@ func runTrace(ctx context.Context, a *cli.App, f traceFlags, files []string) err
 	}
 	r.Verdict.Cost = judge.CostOf(run, r.Verdict, own)
 	if len(asked) > 0 {
-		if r.Plan, err = advise.WhatIf(run, asked); err != nil {
+		if r.Plan, err = advise.WhatIf(run, r.Verdict.Grounds, asked); err != nil {
 			return err
 		}
 	}

@@ -49,6 +49,9 @@ func Command(a *cli.App) *cobra.Command {
 that are faster beyond noise. It prints what each was worth, a patch for the script and a plan. CMD
 trains in each start, so give it a folder for its output with {scratch}.
 
+num_workers is found so, also while CMD trains (--live). The largest batch that fits the device is
+what stoker advise says.
+
 With --live, CMD starts once and tries settings at the beginnings of epochs. With --plan, CMD starts
 once with the settings of a plan.`,
 		Example: `  stoker tune --args '--output-dir={scratch}' -- python train.py

@@ -1,0 +1,27 @@
+package live
+
+import (
+	"fmt"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
+)
+
+// leastAnomalies is the part of the looks at a launching thread that find it taking stacks for autograd's
+// anomaly detection, from which it is on. [J] Nothing else that trains takes them, and most of what the
+// detection costs is native code, which no look tells from the model's.
+const leastAnomalies = 0.02
+
+// findAnomalies tells of anomaly detection that is on while the program trains.
+func (l filler) findAnomalies() []diagnose.Finding {
+	line, seen := l.LoopLines.FirstOf(diagnose.Anomalies)
+	if !seen || l.LoopLines.Looks < fewLooks || line.Seconds < leastAnomalies*l.LoopLines.Seconds {
+		return nil
+	}
+	f := diagnose.NewFinding(diagnose.FindingAnomalyDetection)
+	f.Text = fmt.Sprintf("autograd's anomaly detection is on: %s of the looks at the launching thread find it taking a stack for "+
+		"an operation of %s, and checking each gradient is not among them",
+		quantity.Percent(line.Seconds/l.LoopLines.Seconds), line.Short())
+	f.Advice = diagnose.Anomalies.Advice()
+	return []diagnose.Finding{f}
+}
