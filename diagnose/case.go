@@ -96,7 +96,7 @@ type Case struct {
 	HostServes  Quantity // the host works for requests while the device idles
 	NobodyWorks Quantity // requests are there, the device idles, and no core works for them
 	FewerPasses float64  // the device's work, over that of passes that took all requests that are there
-	OnDevice    bool     // a device's clock ticks within passes
+	OnDevice    bool     // a device's clock ticks within passes, or steps wait for a device
 	CacheIsFull Quantity // a language model's cache, so that requests are put off
 
 	// Words beside the class.

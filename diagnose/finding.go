@@ -23,6 +23,10 @@ func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
 	return stoker.Change{Setting: name, From: from, To: to}
 }
 
+// OptimizerAdvice is what to do about an optimizer that steps on the CPU.
+const OptimizerAdvice = "let it step on the device, if its state fits there, or take one that is made for the " +
+	"CPU: torch.optim.AdamW(..., fused=True), DeepSpeedCPUAdam"
+
 // What to do about findings that a trace and a live run share.
 const (
 	compileAdvice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs, or a larger ` +

@@ -36,6 +36,7 @@ const (
 	FindingAllocator             = "allocator"
 	FindingGarbageCollection     = "garbage-collection"
 	FindingAnomalyDetection      = "anomaly-detection"
+	FindingCPUOptimizer          = "cpu-optimizer"
 	FindingDeviceWait            = "device-wait"
 	FindingDeviceCopies          = "device-copies"
 	FindingPageableCopies        = "pageable-copies"

@@ -302,6 +302,26 @@ func TestAnomalyDetectionIsFound(t *testing.T) {
 	}
 }
 
+// An optimizer whose parameters lie in host memory may be that of a model on the device: then each step waits for it.
+func TestOptimizerOnTheCPUIsFound(t *testing.T) {
+	for syncs, want := range map[float64]bool{1: true, 0: false} {
+		d := newDiary()
+		for i := range 1000 {
+			d.step(1, recording.Train, 0, 0.001, 0.039, i == 0)
+			d.run.Steps[i].Inside = &recording.Inside{Clock: "cuda", Span: 0.04, Optimizer: 0.03, Syncs: &syncs, SyncTime: &syncs}
+		}
+		d.run.Facts.Model = &recording.ModelFacts{Device: "cpu", DType: "float32", Steps: 1000}
+		d.run.Series = append(d.run.Series, d.busy)
+		v := judge.Judge(&d.run)
+		found := func(name string) bool {
+			return slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == name })
+		}
+		if found(diagnose.FindingCPUOptimizer) != want || (v.Class == diagnose.ComputeOnCPU) == want || found(diagnose.FindingHiddenSync) {
+			t.Errorf("%v waits a step: %s, %v", syncs, v.Class, v.Findings)
+		}
+	}
+}
+
 // checkLineBetween looks for the kind of the line on which a launching thread is half of its time.
 func checkLineBetween(t *testing.T, kind diagnose.Kind, stack string) {
 	t.Helper()

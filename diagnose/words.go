@@ -128,6 +128,11 @@ var (
 			"autograd's anomaly detection is on, which takes a stack for each operation",
 			"torch.autograd.set_detect_anomaly(False)",
 		},
+		{
+			FindingCPUOptimizer,
+			"the optimizer steps on the CPU, on weights and gradients that come from the device",
+			OptimizerAdvice,
+		},
 		{FindingDeviceWait, "queued work does not start on an idle device", ""},
 		{FindingDeviceCopies, "copies from one place on the device to another take a good part of the step", ""},
 		{FindingPageableCopies, "copies start from memory that is not page-locked", ""},

@@ -60,10 +60,15 @@ func (l filler) onlyPasses() bool {
 		!slices.ContainsFunc(l.run.Steps, func(s recording.Step) bool { return s.Phase == recording.Train })
 }
 
+// waitsForDevice is how many waits a step has at least of a program that computes on a device. [J] One in two steps: a
+// loss that is read now and then is none of a model on the CPU either.
+const waitsForDevice = 0.5
+
 func (l filler) fillWindow() {
 	var steps bool
 	l.Costs, steps = measure.Starved(l.trainers)
 	l.HasSteps, l.HasUnfedSteps = steps && l.Costs.Fed(), steps && !l.Costs.Fed()
+	l.OnDevice = l.Costs.Window.Asks().Syncs >= waitsForDevice
 	if steps {
 		l.From, l.To = l.Costs.Window.Start, l.Costs.Window.End
 		l.Util, l.UtilFrom = l.Costs.Busy, l.Costs.BusyFrom

@@ -18,6 +18,7 @@ type insideSteps struct {
 	recording.DeviceAsks
 	span              float64 // of a step, seconds
 	copying, exchange float64 // shares of it
+	optimizer         float64 // as well
 }
 
 // sumInsides sums what was inside of a window's steps; false without samples, or if there
@@ -28,9 +29,10 @@ func sumInsides(w recording.Window) (in insideSteps, ok bool) {
 		return in, false
 	}
 	for _, i := range insides {
-		in.span, in.exchange = in.span+i.Span, in.exchange+i.Exchange
+		in.span, in.exchange, in.optimizer = in.span+i.Span, in.exchange+i.Exchange, in.optimizer+i.Optimizer
 	}
-	in.DeviceAsks, in.copying, in.exchange = w.Asks(), w.Copying(), in.exchange/in.span
+	in.DeviceAsks, in.copying = w.Asks(), w.Copying()
+	in.exchange, in.optimizer = in.exchange/in.span, in.optimizer/in.span
 	in.span /= float64(len(insides))
 	return in, true
 }
@@ -157,7 +159,11 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	}
 	idle := l.Idle - stat.Or(l.Stall, 0)
 	held := in.SyncTime/in.span >= diagnose.HeldTrigger && idle >= diagnose.WaitTrigger
-	if in.Syncs >= 1 && (held || idle >= diagnose.LaunchTrigger) {
+	optimizer, onCPU := l.findCPUOptimizer(in)
+	if onCPU { // which reads gradients and no loss
+		out = append(out, optimizer)
+	}
+	if in.Syncs >= 1 && (held || idle >= diagnose.LaunchTrigger) && !onCPU {
 		f := diagnose.NewFinding(diagnose.FindingHiddenSync)
 		held := min(1, in.SyncTime/in.span)
 		f.Share, f.Saves = held, diagnose.LostToWaits(idle, held)

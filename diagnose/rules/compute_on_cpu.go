@@ -37,6 +37,11 @@ var computeOnCPU = Rule{
 		case c.WorksRecorded > 0:
 			return 0
 		}
+		if c.OnDevice && !c.Requests.Known() {
+			c.yes(diagnose.AskFact("Does each step wait for a device?", true,
+				"a model on the CPU has nothing there to wait for: parameters in host memory are the optimizer's copy"))
+			return 0
+		}
 		unused := 1.0
 		if !math.IsNaN(c.Util) {
 			unused = c.yes(diagnose.AskShare("Is the GPU unused?", c.Util, diagnose.DeviceUnused, ""))
@@ -99,7 +104,8 @@ const suspected = 0.65
 
 // computesOnCPU reports whether the model's place is known, and is the host.
 func (c *inquiry) computesOnCPU() bool {
-	return c.Model != nil && strings.HasPrefix(c.Model.Device, "cpu") && !(c.Util > diagnose.DeviceUnused.No)
+	return c.Model != nil && strings.HasPrefix(c.Model.Device, "cpu") && !c.OnDevice &&
+		!(c.Util > diagnose.DeviceUnused.No)
 }
 
 // inputWait says what limits a run whose model computes on the CPU as it is: the deeper

@@ -1,0 +1,36 @@
+package advise
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// ofFindings are changes that take a finding away. What they gain is not measured: all that the device idles for
+// bounds it.
+var ofFindings = []struct {
+	finding, title, note string
+	risk                 Risk
+}{
+	{diagnose.FindingAnomalyDetection, "switch autograd's anomaly detection off", diagnose.Anomalies.Advice(), NoRisk},
+	{
+		diagnose.FindingCPUOptimizer, "step on the device, or by an optimizer that is made for the CPU",
+		diagnose.OptimizerAdvice, NumericsRisk,
+	},
+}
+
+// removeFindings proposes the first of these changes.
+func (a adviser) removeFindings() (Fix, string) {
+	for _, change := range ofFindings {
+		for _, f := range a.verdict.Findings {
+			if f.Name != change.finding || math.IsNaN(a.verdict.Idle) {
+				continue
+			}
+			return Fix{
+				Name: f.Name, Title: change.title, Effort: Code, Risk: change.risk,
+				Forecast: a.atMost(a.atIdle()), Cause: true, Notes: []string{change.note},
+			}, ""
+		}
+	}
+	return Fix{}, ""
+}
