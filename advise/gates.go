@@ -38,13 +38,15 @@ var gates = []struct {
 	{Program, "is something else the limit?", false, (*gain).checkLimit},
 	{Evidence, "is the device's work in the file as it was?", false, (*gain).checkDamage},
 	{Evidence, "is it known what the host did before the work?", false, (*gain).checkLinks},
+	{Evidence, "does the device wait for the program?", false, (*gain).checkQueue},
+	{Evidence, "does the job wait for this rank?", false, (*gain).checkRank},
 	{Evidence, "is there work that could go on meanwhile?", false, (*gain).checkBeside},
 	{Evidence, "is the replay of the steps that are judged?", true, (*gain).checkSteps},
 	{Physics, "has the link room, and the device?", true, (*gain).checkRoom},
 	{Evidence, "is the reason of the delay in the file?", true, (*gain).checkDelays},
 	{Physics, "is it less than the device's idle time?", true, (*gain).keepBelowIdle},
 	{Evidence, "was the host's work recorded?", true, (*gain).boundUnseen},
-	{Evidence, "does the file show what repeats?", true, (*gain).boundUnrepeated},
+	{Evidence, "does the file show what repeats?", true, (*gain).checkRepeats},
 }
 
 // askGates returns the first gate that refuses a change, and why.
@@ -87,14 +89,56 @@ func (g *gain) checkLinks() string {
 	if len(g.fix.Changes) == 0 || slices.Contains(ofDevice, g.fix.Changes[0].Setting) {
 		return "" // the host's own work was seen
 	}
-	for _, c := range g.verdict.Causes {
-		if c.Cause == idle.Unlinked.String() && diagnose.HidesHost(c.Share, g.verdict.Idle) {
-			return fmt.Sprintf("%s of the window passes before work that the file links to no launch: what the host did "+
-				"for it is not known", quantity.Percent(c.Share))
-		}
+	if lost := g.shareOf(idle.Unlinked); diagnose.HidesHost(lost, g.verdict.Idle) {
+		return fmt.Sprintf("%s of the window passes before work that the file links to no launch: what the host did "+
+			"for it is not known", quantity.Percent(lost))
 	}
 	return ""
 }
+
+// shareOf is the share of the window that is idle for a cause.
+func (g *gain) shareOf(cause idle.Cause) float64 {
+	for _, c := range g.verdict.Causes {
+		if c.Cause == cause.String() {
+			return c.Share
+		}
+	}
+	return 0
+}
+
+func (g *gain) checkQueue() string {
+	if len(g.fix.Changes) > 0 && slices.Contains(ofDevice, g.fix.Changes[0].Setting) {
+		return ""
+	}
+	if waits := g.shareOf(idle.DeviceWait); diagnose.HoldsQueue(waits, g.verdict.Idle) {
+		return fmt.Sprintf("launched work waits %s of the window on an idle device, and no reason is in the file: "+
+			"less of it, or an earlier launch, may change nothing", quantity.Percent(waits))
+	}
+	return ""
+}
+
+// mostAwaited is the share of the window in which nothing but collectives run from which the limit is another
+// rank, or the link, and not what this rank does. [J]
+const mostAwaited = 0.5
+
+func (g *gain) checkRank() string {
+	alone, first := g.verdict.Shares.Communication, stoker.Setting("")
+	if len(g.fix.Changes) > 0 {
+		first = g.fix.Changes[0].Setting
+	}
+	switch {
+	case len(g.run.Facts.Processes) != 1 || g.run.Facts.Processes[0].World <= 1 || slices.Contains(ofExchange, first):
+	case alone > mostAwaited:
+		return fmt.Sprintf("nothing but collectives run %s of the window, and the other ranks have no file here: what "+
+			"this one does sooner it may only wait for longer", quantity.Percent(alone))
+	case first == stoker.BatchSize && g.verdict.Grounds.ExchangesSamples():
+		return "ranks exchange more with a larger batch, and what that takes one rank's file does not tell"
+	}
+	return ""
+}
+
+// ofExchange are settings that change what ranks exchange.
+var ofExchange = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
 
 // checkBeside refuses to move the host's work next to the device's if a file holds a kernel or two: one has
 // to end before the host continues, or the host before it begins.
@@ -211,16 +255,16 @@ func (g *gain) boundUnseen() string {
 // fewRepeats is the number of steps up to which a file shows nothing that repeats. [J]
 const fewRepeats = 2
 
-// boundUnrepeated bounds what waiting less often gains a program of no framework whose file shows no
-// steps: it may wait for results that it needs at once.
-func (g *gain) boundUnrepeated() string {
-	if g.play(); !g.played || g.edit.SyncEvery == 0 || len(g.costs.Window.Steps) > fewRepeats ||
-		!diagnose.IsBare(g.verdict.Grounds.Framework) {
-		return ""
+// checkRepeats refuses, for a file that shows no steps, what only steps can show: a program that does not train may
+// wait for results that it needs at once, and memory that a first pass allocates is there for the next one.
+func (g *gain) checkRepeats() string {
+	switch {
+	case len(g.costs.Window.Steps) > fewRepeats:
+	case g.edit.SyncEvery > 0 && !g.verdict.Grounds.ReadsLoss():
+		return "the file marks no steps: whether the program needs what it waits for at once is not known"
+	case g.edit.NoAllocator:
+		return "the file shows no steps that follow each other: a first pass allocates what later ones reuse"
 	}
-	g.fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: g.fix.Forecast.Speedup.High}
-	g.fix.Notes = append(g.fix.Notes, "the file marks no steps: if the program needs what it waits for at once, nothing "+
-		"is gained")
 	return ""
 }
 

@@ -56,6 +56,7 @@ func TestBoundsPassTheGates(t *testing.T) {
 		"launches are known":     {findingOf(buckets, "launch", 0.7), 0, 100, "", ""},
 		"launches are not known": {findingOf(buckets, "unlinked", 0.6), 0, 100, Evidence, "links to no launch"},
 		"work is missing":        {findingOf(buckets, "launch", 0.7), 0.2, 100, Evidence, "no right time"},
+		"work does not start":    {findingOf(buckets, "device-wait", 0.6), 0, 100, Evidence, "no reason is in the file"},
 		"one kernel":             {findingOf(host, "unrecorded", 0.5), 0, 1, Evidence, "only 1 kernel in the file"},
 		"many kernels":           {findingOf(host, "unrecorded", 0.5), 0, 100, "", ""},
 	} {

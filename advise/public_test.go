@@ -22,7 +22,7 @@ func publicTraces(t *testing.T) (files []string) {
 	t.Helper()
 	root := os.Getenv("STOKER_TRACES")
 	if root == "" {
-		files, _ = filepath.Glob("../testdata/cases/trace-*/trace.json.gz")
+		files, _ = filepath.Glob("../testdata/cases/*/trace.*")
 	} else if err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !strings.HasSuffix(path, ".md") {
 			files = append(files, path)
@@ -40,7 +40,7 @@ func publicTraces(t *testing.T) (files []string) {
 // Whatever a file holds, its advice rests on what the file can carry. With -v it says what
 // was refused, and why: STOKER_TRACES=../../shared/traces go test ./advise -run Public -v
 func TestPublicTracesCarryTheirAdvice(t *testing.T) {
-	read, refused := 0, map[string]int{}
+	read, asked, refused := 0, 0, map[string]int{}
 	for _, file := range publicTraces(t) {
 		run, err := trace.Read(context.Background(), []string{file}, trace.Options{})
 		if err != nil {
@@ -75,30 +75,39 @@ func TestPublicTracesCarryTheirAdvice(t *testing.T) {
 			t.Errorf("%s: advice on a program's start: %v", file, plan.Fixes)
 		}
 		for _, r := range plan.Rejected {
-			for _, why := range e.reasons() {
-				if r.Why == why {
-					refused[why]++
-					t.Logf("    refused %s: %s", r.Name, why)
-				}
+			if r.Gate != "" {
+				t.Logf("    refused %s, %s: %s", r.Name, r.Gate, r.Why)
+			}
+		}
+		if played == nil {
+			continue
+		}
+		for _, c := range a.candidates(played) {
+			if g, modelled := e.gainOf(played, c); modelled {
+				asked++
+				refused[g.firstRefusal()]++
 			}
 		}
 	}
 	if read == 0 {
 		t.Fatal("no file could be read")
 	}
-	t.Logf("%d files, refused: %v", read, refused)
+	t.Logf("%d files, %d candidates, of which pass: %d", read, asked, refused[""])
+	for _, gate := range gates {
+		t.Logf("| %s | %s | %d |", gate.gate, gate.asks, refused[gate.asks])
+	}
+}
+
+// firstRefusal is what the gate asks that refuses a gain, "" if it passes all of them.
+func (g *gain) firstRefusal() string {
+	for _, gate := range gates {
+		if gate.refuses(g) != "" {
+			return gate.asks
+		}
+	}
+	return ""
 }
 
 func changesSetting(f Fix, s stoker.Setting) bool {
 	return slices.ContainsFunc(f.Changes, func(c stoker.Change) bool { return c.Setting == s })
-}
-
-// reasons are all sentences with which evidence refuses something here.
-func (e evidence) reasons() (out []string) {
-	for _, name := range []stoker.Setting{stoker.Accumulation, stoker.BucketMB, stoker.PinMemory, stoker.SyncEvery, stoker.ManualGC, stoker.Compile} {
-		if why := e.refuses(Fix{Name: string(name), Changes: []stoker.Change{{Setting: name}}}); why != "" && !slices.Contains(out, why) {
-			out = append(out, why)
-		}
-	}
-	return out
 }

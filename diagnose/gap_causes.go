@@ -27,7 +27,7 @@ var GapCauses = []Word{
 	},
 	{"gc", "Python collects garbage", "gc.freeze(), or collections at a place of your own"},
 	{"communication", "a collective, on the host or the device", ""},
-	{"device-wait", "queued work waits for another stream or an event", ""},
+	{"device-wait", "queued work does not start: for an event, or for what no file shows", ""},
 	{"device-latency", "up to 10 µs between two pieces of queued work", ""},
 	{"warm-up", "what happens once: contexts, modules, first allocations, compilation", "record later steps"},
 	{"unlinked", "the launch of the work that ends the gap is not recorded", ""},

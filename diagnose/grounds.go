@@ -28,6 +28,8 @@ type Grounds struct {
 	Record    string             // how to record what a profiler's file lacks; "" of a live run, or if it lacks nothing
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
 	Kernels   int                // that a trace's judged window holds; 0 if they were not counted
+	Shaped    bool               // a trace's steps read how many results there are, again and again, and go on by that
+	Updates   bool               // a trace shows the optimizer's steps alone: neither model nor batch
 	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
 	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
 }
@@ -116,12 +118,24 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 		return ForeignSetting
 	case IsBare(g.Framework) && s == stoker.SyncEvery && g.Traffic.Read:
 		return "the host reads what the device computed, and only a wait tells it when it may"
+	case g.Shaped && s == stoker.BatchSize:
+		return "the host goes on by what the device found (aten::nonzero): it may do as much more for a larger batch"
+	case g.Shaped && s == stoker.SyncEvery:
+		return "the host goes on by what the device found (aten::nonzero): it needs it at once"
+	case g.Updates && s == stoker.BatchSize:
+		return "only the optimizer's steps are in the file: what a larger batch takes is not"
 	case g.Program != Training && slices.Contains(ofTraining, s):
 		return "no backward pass and no optimizer were recorded: this is about training"
 	case slices.Contains(ofGradients, s) && (g.Exchange == recording.Activations || g.Exchange == recording.Weights):
 		return "the collectives exchange no gradients: " + exchangeWords[g.Exchange]
 	}
 	return ""
+}
+
+// ExchangesSamples reports whether ranks exchange, as far as is known, what grows with the batch. Shards of weights are
+// gathered in training: what an all-gather of inference carries, its name does not tell.
+func (g Grounds) ExchangesSamples() bool {
+	return g.Exchange == recording.Activations || g.Exchange == recording.Weights && g.Program != Training
 }
 
 // findDevice is where to look for a GPU that a program does not see.
@@ -152,8 +166,7 @@ var useDevice = map[string]string{
 // showDevice is what to do about GPUs that the program was started without.
 const showDevice = "CUDA_VISIBLE_DEVICES names none: unset it, or give it a number that nvidia-smi -L lists"
 
-// ExchangeAdvice is what to do about a program's collectives. Shards of weights are gathered
-// in training: what an all-gather of inference carries, its name does not tell.
+// ExchangeAdvice is what to do about a program's collectives.
 func (g Grounds) ExchangeAdvice() string {
 	if g.Exchange == recording.Weights && g.Program != Training || g.Program == UnknownProgram {
 		return exchangeAdvice[recording.UnknownExchange]

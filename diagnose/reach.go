@@ -53,6 +53,7 @@ type Traffic struct {
 	Back   bool // most of the time goes to the host
 	Pinned bool // those to the device come from page-locked memory already
 	Full   bool // they take what the link can do
+	Alone  bool // they take nearly all of the time: next to nothing could run beside them
 	Read   bool // the host reads results behind its waits: from shared memory, or a copy to the host for each wait
 }
 
@@ -78,6 +79,9 @@ func (g Grounds) adviseOnCopies() string {
 	case t.Full && cuda:
 		return "send fewer bytes: narrower types, or compressed data that a kernel unpacks. The copies take all that the " +
 			"link can do"
+	case t.Alone && cuda:
+		return "leave the data on the device between kernels, and copy from page-locked memory (cudaMallocHost): copies " +
+			"take nearly all of the time, and next to nothing could run beside them"
 	case t.Full:
 		return "send fewer bytes: images as uint8 that the device normalises, or the data kept on the device. The copies " +
 			"take all that the link can do"

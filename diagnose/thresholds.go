@@ -181,6 +181,7 @@ const (
 
 	unlinkedOfIdle   = 0.2  // share of the idle time that ends with work of unknown launch; [J]
 	unlinkedOfWindow = 0.03 // share of the window, likewise; [J]
+	queueOfIdle      = 0.5  // share of the idle time in which launched work does not start; [J] most of it
 
 	TensorCores = 7 // compute capability, from which there are Tensor Cores; published: Volta, V100
 	TensorTF32  = 8 // compute capability, from which they take TF32 and bf16; published: Ampere, A100

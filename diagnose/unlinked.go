@@ -5,3 +5,6 @@ package diagnose
 func HidesHost(unlinked, idle float64) bool {
 	return unlinked > max(unlinkedOfIdle*idle, unlinkedOfWindow)
 }
+
+// HoldsQueue reports whether launched work that does not start is most of a window's idle time.
+func HoldsQueue(waits, idle float64) bool { return waits > max(queueOfIdle*idle, unlinkedOfWindow) }

@@ -133,7 +133,7 @@ var (
 			"the optimizer steps on the CPU, on weights and gradients that come from the device",
 			OptimizerAdvice,
 		},
-		{FindingDeviceWait, "queued work waits for another stream, event or device", ""},
+		{FindingDeviceWait, "queued work does not start on an idle device", ""},
 		{FindingDeviceCopies, "copies from one place on the device to another take a good part of the step", ""},
 		{FindingPageableCopies, "copies start from memory that is not page-locked", ""},
 		{FindingSerialCopies, "pinned copies that nothing overlaps", ""},

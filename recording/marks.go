@@ -49,15 +49,26 @@ var compileSpans = []string{
 	"RunHloPasses", "HloPassPipeline",
 }
 
+// inductorFrames is how frames of Inductor's front door begin.
+const inductorFrames = "torch/_inductor/compile_fx.py("
+
 // compileFrames are Python frames of PyTorch's compilers.
 var compileFrames = []string{
 	"): backend_compile", "): backend_compile_and_load", "): compile_or_get_cached",
-	"torch/_inductor/compile_fx.py(", "torch/_dynamo/convert_frame.py(", "triton/compiler/compiler.py(",
+	inductorFrames, "torch/_dynamo/convert_frame.py(", "triton/compiler/compiler.py(",
 }
+
+// compiledFrames are functions in the files of compileFrames that run in every call of what was compiled.
+var compiledFrames = []string{"): run", "): copy_misaligned_inputs"}
 
 // CompileSpan reports whether a span or a Python frame compiles a program for the device, which
 // happens once for each shape of the input.
 func CompileSpan(name string) bool {
+	for _, part := range compiledFrames {
+		if strings.HasPrefix(name, inductorFrames) && strings.HasSuffix(name, part) {
+			return false
+		}
+	}
 	for _, prefix := range compileSpans {
 		if strings.HasPrefix(name, prefix) {
 			return true
@@ -350,6 +361,19 @@ func ExchangeOf(name string) Exchange {
 	}
 	return UnknownExchange
 }
+
+// DataShaped reports whether an operator's result is as long as its data tell, so that the host waits for the number.
+func DataShaped(name string) bool {
+	switch name {
+	case "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive":
+		return true
+	}
+	return false
+}
+
+// SplitsLayers reports whether a name is of a layer that ranks compute together (Megatron's tensor parallelism): its
+// all-reduces carry what the layer computed.
+func SplitsLayers(name string) bool { return ContainsAny(name, "ModelParallelRegion", "VocabParallel") }
 
 // UpdatesWeights reports whether a kernel's name says that an optimizer runs it.
 func UpdatesWeights(kernel string) bool {

@@ -28,6 +28,9 @@ func TestXLAMarks(t *testing.T) {
 	if !CompileSpan("jax/_src/compiler.py(238): backend_compile") || !CompileSpan("XlaCompileOp") || CompileSpan("train.py(7): compile_report") {
 		t.Error("what compiles is not told from what does not")
 	}
+	if !CompileSpan("torch/_inductor/compile_fx.py(640): compile_fx_inner") || CompileSpan("torch/_inductor/compile_fx.py(979): run") {
+		t.Error("compiling is not told from a call of what was compiled")
+	}
 	if !WaitSpan("jax/_src/api.py(3154): block_until_ready") || WaitSpan("wait.py(1): forward") {
 		t.Error("what waits for the device is not told from what does not")
 	}

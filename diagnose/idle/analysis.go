@@ -2,6 +2,7 @@ package idle
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -21,6 +22,7 @@ type Analysis struct {
 	first  []int32    // of a host call, the first work that it launched; -1 none
 	opens  []bool     // of a work, whether it is the first of its name on its device
 	of     []int32    // process of each thread
+	framed bool       // names of a framework are in the file
 	comm   []int8     // of a name, whether it is a collective: 0 unknown yet
 }
 
@@ -135,6 +137,12 @@ func (s Slice) LongWork() bool {
 	return own && (s.Gap[1]-s.Gap[0] >= longGap || s.ranged() || s.Touch)
 }
 
+// bare reports whether a slice is so long a time without any call, in a program of no framework, that launching
+// does not explain it.
+func (s Slice) bare(a *Analysis) bool {
+	return !a.framed && s.Cause == Unrecorded && s.To-s.From >= longRange
+}
+
 // ranged reports whether a slice is one range that somebody marked, in which nothing is
 // called for long.
 func (s Slice) ranged() bool { return s.Cause == Python && s.Call >= 0 && s.To-s.From >= longRange }
@@ -144,6 +152,10 @@ func Analyse(run *recording.Run) *Analysis {
 	t := run.Timeline
 	a := &Analysis{t: t}
 	a.buildIndex()
+	a.framed = slices.ContainsFunc(t.Names, func(name string) bool {
+		return recording.TorchSign(name) || recording.XLASign(name) ||
+			recording.ContainsAny(name, "tensorflow", "Eigen::")
+	})
 	a.findProcesses()
 	a.takeSteps(run.Steps)
 	for d := range t.Devices {
@@ -160,7 +172,7 @@ func (a *Analysis) judgeDevice(index int32) Device {
 	a.cover(&d)
 	a.charge(&d)
 	d.Opening, d.Joining = a.opening(&d)
-	if d.startUp() {
+	if d.startUp(a.countAllocations(&d)) {
 		d.StartUp = true
 		a.charge(&d)
 	}
@@ -170,16 +182,35 @@ func (a *Analysis) judgeDevice(index int32) Device {
 // startQuarter of what happens once is a window in which it may be the program's start. [J]
 const startQuarter = 4
 
+// fewAllocations of the pieces of work to a call that allocates or frees memory are a first pass: later ones reuse
+// what it has. [J] A first pass of PyTorch allocates for every third kernel at most.
+const fewAllocations = 2
+
 // startUp: a trace shows a program's start where what happens once is most of the time in which
 // nothing is computed, or a quarter of the window and the largest part of it, and that time
 // is most of the window. [J] Half, of either. What happens in several steps does not
 // happen once.
-func (d *Device) startUp() bool {
+func (d *Device) startUp(allocations int) bool {
 	if d.Seen >= keepAll {
 		return false
 	}
-	once, waits := d.Causes[WarmUp]+d.Causes[Allocator]+d.Joining, d.Idle+d.Joining
+	once, waits := d.Causes[WarmUp]+d.Joining, d.Idle+d.Joining
+	if fewAllocations*allocations < d.Works { // a program that allocates for each kernel does so to its end
+		once += d.Causes[Allocator]
+	}
 	return 2*waits > d.WindowLength() && (2*once > waits || startQuarter*once > d.WindowLength() && d.leads(once))
+}
+
+// countAllocations is how many calls in a device's window allocate or free memory.
+func (a *Analysis) countAllocations(d *Device) (n int) {
+	h := &a.t.Host
+	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= d.From })
+	for i := first; i < len(h.Start) && h.Start[i] < d.To; i++ {
+		if h.Kind[i] == recording.Runtime && recording.AllocatesMemory(a.t.Names[h.Name[i]]) && a.owns(d, h.Thread[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // leads reports whether what happens once is the largest part of the idle time.
@@ -222,7 +253,7 @@ func (a *Analysis) charge(d *Device) {
 			}
 		case s.Cause.Host() && s.Touch:
 			d.Long += length
-		case s.ranged():
+		case s.ranged() || s.bare(a):
 			d.Long, d.Ranged = d.Long+length, d.Ranged+length
 		}
 		if s.LongWork() {

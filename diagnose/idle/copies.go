@@ -21,6 +21,7 @@ type Copies struct {
 	Tiny             Direction // to the device, below 64 KiB
 	Within           Direction // from device to device
 	Serial           int64     // time of copies to the device in which no kernel ran
+	Joint            int       // tiny ones to the device that follow another copy to it, no kernel between them
 }
 
 // Direction is the copies of one kind.
@@ -59,7 +60,8 @@ func (d *Direction) addCopy(w *recording.Work, i int32, alone int64) {
 // SumCopies adds up a device's copies in its window.
 func (a *Analysis) SumCopies(d *Device) *Copies {
 	none := Direction{Largest: -1}
-	c := &Copies{none, none, none, none, none, none, 0}
+	c := &Copies{none, none, none, none, none, none, 0, 0}
+	follows := false // a copy to the device
 	w := &a.t.Device
 	computing := a.computing(d.Index)
 	for _, i := range a.works.members(d.Index) {
@@ -67,8 +69,13 @@ func (a *Analysis) SumCopies(d *Device) *Copies {
 			break
 		}
 		if w.Kind[i] != recording.Copy || w.Start[i] < d.From {
+			follows = follows && w.Kind[i] != recording.Kernel
 			continue
 		}
+		if follows && a.tiny(i) {
+			c.Joint++
+		}
+		follows = recording.ToDevice(a.t.Names[w.Name[i]])
 		name, alone := a.t.Names[w.Name[i]], a.uncovered(computing, i)
 		switch {
 		case recording.ToHost(name):

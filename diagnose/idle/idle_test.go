@@ -195,6 +195,17 @@ func TestCauses(t *testing.T) {
 			l.host(call, 100, 1200, "cudaStreamCreateWithFlags")
 			l.kernel(1300, 1400, l.launch(1300))
 		}, map[idle.Cause]float64{idle.WarmUp: 1100, idle.Unrecorded: 100}},
+		"a library that is loaded": {func(l *line) {
+			l.host(call, 1000, 2500, "cuLibraryLoadData")
+			l.kernel(5100, 5200, l.launch(5100))
+		}, map[idle.Cause]float64{idle.WarmUp: 5000}},
+		"a launch that loads its module": {func(l *line) {
+			l.kernel(4200, 4300, l.host(call, 3000, 4100, "cudaLaunchKernel"))
+			l.name("aten::add")
+		}, map[idle.Cause]float64{idle.WarmUp: 4000, idle.Launch: 100}},
+		"a launch of no framework that takes long": {func(l *line) {
+			l.kernel(4200, 4300, l.host(call, 3000, 4100, "cudaLaunchKernel"))
+		}, map[idle.Cause]float64{idle.Unrecorded: 2900, idle.Launch: 1200}},
 		"unlinked": {func(l *line) {
 			l.kernel(200, 300, -1)
 		}, map[idle.Cause]float64{idle.Unlinked: 100}},
@@ -347,5 +358,24 @@ func TestPagesThatTheHostTouches(t *testing.T) {
 	if d.Causes[idle.Unlinked] != 0 || d.Causes[idle.Unrecorded] < 1_700_000 || d.LongWork < 1_700_000 {
 		t.Errorf("unlinked %d ns, unrecorded %d, the host's own work %d of about 1,805,000",
 			d.Causes[idle.Unlinked], d.Causes[idle.Unrecorded], d.LongWork)
+	}
+}
+
+// Allocating for each kernel is no start: it goes on to the end.
+func TestAllocatingForEachKernel(t *testing.T) {
+	for per, start := range map[int]bool{1: false, 4: true} { // kernels to an allocation
+		l, at := newLine(), 0.0
+		for i := range 40 {
+			if i%per == 0 {
+				l.host(recording.Runtime, at+1, at+900, "cudaMalloc")
+				at += 900
+			}
+			l.kernel(at+20, at+40, l.launch(at+10))
+			at += 50
+		}
+		a := idle.Analyse(&recording.Run{Timeline: l.sorted()})
+		if d := &a.Devices[0]; d.StartUp != start {
+			t.Errorf("%d kernels to an allocation: a start: %t", per, d.StartUp)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package idle
 
 import (
 	"iter"
+	"sort"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -118,6 +119,7 @@ type gapSweep struct {
 	stopped  bool
 	pending  Slice // grows while the cause stays the same
 	gap      [2]int64
+	setsUp   bool // the gap holds a call that sets something up
 	prev     int32
 	next     int32
 }
@@ -149,6 +151,7 @@ func (s *gapSweep) sweepGaps() {
 func (s *gapSweep) charge(from, to int64, prev, next int32) {
 	s.flush()
 	s.gap, s.prev, s.next = [2]int64{from, to}, prev, next
+	s.setsUp = to-from >= longGap && s.loadsCode(from, to)
 	to = min(to, s.to)
 	call := int32(-1)
 	if next >= 0 {
@@ -209,7 +212,7 @@ func (s *gapSweep) launch(call int32, from, to int64) {
 		cause = WarmUp
 	case s.a.crosses(next):
 		cause = CopyIssue
-	case h.End[call]-h.Start[call] >= firstTime && s.a.opens[next]:
+	case s.isFirst(call, next):
 		cause = WarmUp
 	}
 	s.emit(Slice{From: from, To: to, Cause: cause, Thread: h.Thread[call], Call: call, Frame: -1})
@@ -295,8 +298,7 @@ func (s *gapSweep) refine(p Slice) Slice {
 			p.Cause = Launch // a copy within the device is work like any other
 		}
 	case rowLaunches:
-		if first := s.a.first[p.Call]; first >= 0 && h.End[p.Call]-h.Start[p.Call] >= firstTime &&
-			s.a.opens[first] {
+		if first := s.a.first[p.Call]; first >= 0 && s.isFirst(p.Call, first) {
 			p.Cause = WarmUp
 		}
 	case rowRuntime:
@@ -305,6 +307,31 @@ func (s *gapSweep) refine(p Slice) Slice {
 		}
 	}
 	return p
+}
+
+// loadsCode reports whether a library or a module of kernels is loaded within a gap, or, in a file that shows no
+// steps, another call takes as long as that. Most of it is no call of the runtime: files are read and linked.
+func (s *gapSweep) loadsCode(from, to int64) bool {
+	h := &s.a.t.Host
+	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= from })
+	for i := first; i < len(h.Start) && h.Start[i] < to; i++ {
+		if h.Kind[i] != recording.Runtime || h.End[i]-h.Start[i] < setUp || !s.a.owns(s.d, h.Thread[i]) {
+			continue
+		}
+		name := s.a.t.Names[h.Name[i]]
+		if recording.ContainsAny(name, "LibraryLoad", "ModuleLoad") || s.d.Seen <= 1 && s.a.framed &&
+			(recording.AllocatesMemory(name) || recording.LaunchesWork(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFirst reports whether a launch loads what it launches: it takes long, and its kernel is the first of its name, or
+// the file shows no steps. On an idle device no full queue makes it wait.
+func (s *gapSweep) isFirst(call, work int32) bool {
+	length := s.a.t.Host.End[call] - s.a.t.Host.Start[call]
+	return length >= firstTime && s.a.opens[work] || length >= setUp && s.d.Seen <= 1 && s.a.framed
 }
 
 // makesContext reports whether a call is a long one before a device's first work. The
@@ -326,7 +353,7 @@ func (a *Analysis) toHost(call int32) bool {
 // emit hands a slice on, once its cause or its call changes. In a trace of a
 // program's start, allocation is part of the start.
 func (s *gapSweep) emit(p Slice) {
-	if s.d.StartUp && p.Cause == Allocator {
+	if s.d.StartUp && p.Cause == Allocator || s.setsUp && p.Cause == Unrecorded {
 		p.Cause = WarmUp
 	}
 	last := &s.pending

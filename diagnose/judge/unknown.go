@@ -14,6 +14,10 @@ import (
 // unknownEvidence says why nothing was decided.
 func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evidence {
 	switch {
+	case c.WorksRecorded == 0 && len(c.Doubts) > 0:
+		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
+			"the file is damaged, and what is left of it holds no work of a device: whether the program computes on one "+
+				"is not known")
 	case c.WorksRecorded == 0 && c.LaunchCalls > 0:
 		return diagnose.AddEvidence(nil, c.LaunchCalls, "calls", "trace.launches",
 			"the trace holds %.0f call%s that launch work on a device, and none of that work: the profiler was not "+

@@ -31,6 +31,9 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		loader := c.Grounds.Loader
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
 		c.Grounds.Loader = loader
+		if len(c.Doubts) > 0 {
+			c.Grounds.Record = "take the whole file, or record again: what this one lost may be the device's work"
+		}
 		return
 	}
 	t.grounds.Loader, t.grounds.Traffic = c.Grounds.Loader, t.findTraffic()
@@ -197,6 +200,9 @@ func (t *filler) fillRest(c *diagnose.Case) {
 			t.describeLongGaps())
 	for _, q := range []*diagnose.Quantity{&c.DeviceWaitsForLaunch, &c.DeviceWaitsInLongGaps} {
 		q.Score *= 1 - c.DeviceBusy.Score // the gaps of a device that works nearly all the time limit nothing
+	}
+	if diagnose.HoldsQueue(t.d.Share(t.d.Causes[idle.DeviceWait]), c.Idle) { // what was launched does not start
+		c.InputShort.Score, c.DeviceWaitsForLaunch.Score, c.DeviceWaitsInLongGaps.Score = 0, 0, 0
 	}
 	c.CollectivesRunAlone = diagnose.AskShare("Do collectives run without computation beside them?", t.parts.Exchange,
 		diagnose.ExchangeAlone, "").

@@ -89,7 +89,11 @@ func (t *filler) findDeviceCopies() (diagnose.Finding, bool) {
 
 func (t *filler) findTinyCopies() (diagnose.Finding, bool) {
 	tiny := t.copies.Tiny
-	if float64(tiny.Count) < diagnose.TinyPerStep*t.countSteps() {
+	count := tiny.Count
+	if diagnose.IsBare(t.grounds.Framework) { // a copy behind a kernel may bring what that kernel's results led to
+		count = t.copies.Joint
+	}
+	if float64(count) < diagnose.TinyPerStep*t.countSteps() {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewFinding(diagnose.FindingTinyCopies)
@@ -110,7 +114,7 @@ func (t *filler) fillsLink() bool {
 }
 
 // nearlyAll is the part of the copies' time from which all are of one kind, and of the window from which
-// pinned copies leave no time in which other work could gain. [J]
+// copies leave no time in which other work could gain. [J]
 const nearlyAll = 0.9
 
 // findTraffic is what the copies over the link show.
@@ -119,7 +123,7 @@ func (t *filler) findTraffic() diagnose.Traffic {
 	fast := pinned.Count > 0 && float64(pinned.Time) >= nearlyAll*float64(down.Time)
 	return diagnose.Traffic{
 		Back: up.Alone > down.Alone, Full: t.fillsLink() || fast && t.d.Share(down.Time) >= nearlyAll,
-		Pinned: fast, Read: t.readsResults(),
+		Pinned: fast, Read: t.readsResults(), Alone: t.d.Share(down.Alone+up.Alone) >= nearlyAll,
 	}
 }
 

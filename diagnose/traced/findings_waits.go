@@ -94,11 +94,19 @@ func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 		f.Text = fmt.Sprintf("work that is already queued waits %s of the window though it is the only stream of "+
 			"the recording and waits for no event: the file does not tell why. Another process's time slice looks so",
 			quantity.Percent(share))
-		f.Advice = "look for other processes on the device (nvidia-smi, MPS, a second container), or give the job " +
-			"a device of its own"
+		f.Advice = sharedAdvice
+	case t.waitsOnIdle():
+		f.Text = fmt.Sprintf("work that is already queued waits %s of the window, most of it for long, while no stream "+
+			"has any work on the device: the file does not tell why. Another process's time slice looks so",
+			quantity.Percent(share))
+		f.Advice = sharedAdvice
 	}
 	return f, true
 }
+
+// sharedAdvice is what to do about work that waits on an idle device.
+const sharedAdvice = "look for other processes on the device (nvidia-smi, MPS, a second container), or give the job a " +
+	"device of its own"
 
 // beginsWaiting reports whether most of the time in which queued work does not start is before the first kernel.
 func (t *filler) beginsWaiting() bool {
@@ -107,7 +115,30 @@ func (t *filler) beginsWaiting() bool {
 }
 
 // waitsForOutside reports whether queued work is delayed by something outside of the program's streams.
-func (t *filler) waitsForOutside() bool { return t.lost > 0 || t.hasOneStream() || t.beginsWaiting() }
+func (t *filler) waitsForOutside() bool {
+	return t.lost > 0 || t.hasOneStream() || t.beginsWaiting() || t.waitsOnIdle()
+}
+
+// longWait is the length from which no event of a stream explains that queued work does not start on an idle
+// device, nanoseconds. [J] As a launch that is under way.
+const longWait = 100_000
+
+// waitsOnIdle reports whether most of the waiting of queued work is in long times in which the only device of the file
+// has nothing to do.
+func (t *filler) waitsOnIdle() bool {
+	for _, device := range t.t.Device.Device {
+		if device != t.d.Index {
+			return false
+		}
+	}
+	long := int64(0)
+	for s := range t.all.Slices(t.d, t.d.From, t.d.To) {
+		if s.Cause == idle.DeviceWait && s.To-s.From >= longWait {
+			long += s.To - s.From
+		}
+	}
+	return 2*long > t.d.Causes[idle.DeviceWait]
+}
 
 // isWithinLaunch reports whether a piece of work is not the first that its call launched.
 func (t *filler) isWithinLaunch(work int32) bool {

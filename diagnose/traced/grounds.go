@@ -1,7 +1,9 @@
 package traced
 
 import (
+	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
@@ -17,8 +19,38 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
 		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
-		Kernels: t.kernels.Count, Kind: otherKind(run),
+		Kernels: t.kernels.Count, Kind: otherKind(run), Updates: t.updatesAlone(), Shaped: t.shapedByData(),
 	}
+}
+
+// oftenShaped is the number of operators in a step, whose results are as long as the data tell, from which the step
+// goes on by them. [J] A loss that masks its padding has one or two.
+const oftenShaped = 10
+
+// shapedByData reports whether steps read again and again how many results there are.
+func (t *filler) shapedByData() bool {
+	h, n := &t.t.Host, 0.0
+	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= t.d.From })
+	for i := first; i < len(h.Start) && h.Start[i] < t.d.To; i++ {
+		if h.Kind[i] == recording.Op && recording.DataShaped(t.t.Names[h.Name[i]]) {
+			n++
+		}
+	}
+	return n >= oftenShaped*t.countSteps()
+}
+
+// updatesAlone reports whether all operators of a trace run within steps of the optimizer.
+func (t *filler) updatesAlone() bool {
+	h, until, steps := &t.t.Host, int64(math.MinInt64), false
+	for i, kind := range h.Kind {
+		switch name := t.t.Names[h.Name[i]]; {
+		case recording.OptimizerSpan(name):
+			until, steps = max(until, h.End[i]), true
+		case kind == recording.Op && h.Start[i] >= until:
+			return false
+		}
+	}
+	return steps
 }
 
 // otherKind is what PyTorch calls the device; "" of CUDA's and ROCm's, and if it is unknown.
@@ -96,6 +128,9 @@ func (t *filler) findExchange() recording.Exchange {
 		if time[e] > time[most] {
 			most = e
 		}
+	}
+	if most == recording.Gradients && slices.ContainsFunc(t.t.Names, recording.SplitsLayers) {
+		return recording.Activations // most all-reduces are of layers: two in each, and one of gradients in a step
 	}
 	return most
 }

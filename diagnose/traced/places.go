@@ -57,7 +57,7 @@ func (t *filler) describeLongGaps() string {
 	if t.d.Ranged == 0 {
 		return diagnose.LongGapText + " and more"
 	}
-	return diagnose.LongGapText + " and more, or of 0.5 ms and more within one range that launches nothing"
+	return diagnose.LongGapText + " and more, or of 0.5 ms and more in which nothing is launched"
 }
 
 // describePlace names the gap with most of a cause.

@@ -17,6 +17,7 @@ func New(run *recording.Run, marks Marks) (*Trace, string) {
 	t := &Trace{
 		t: run.Timeline, marks: marks, machine: measure.MachineOf(run), cores: run.Facts.Machine.Cores(),
 		emulated: run.Emulated(), workers: -1,
+		likely: map[Edit]outcome{}, floors: map[Edit]Floor{}, late: math.NaN(),
 	}
 	switch {
 	case t.t == nil:

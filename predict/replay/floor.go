@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"math"
+
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/recording"
@@ -123,9 +125,14 @@ func (p *play) floor() (ns float64, on Resource) {
 
 // Floor is the least that a step takes after an edit, at its best.
 func (t *Trace) Floor(e Edit) Floor {
-	check := t.Check()
-	ns, on := t.floorOf(e)
-	return Floor{min(ns*check.Recorded/t.unedited, check.Recorded), on}
+	f, known := t.floors[e]
+	if !known {
+		check := t.Check()
+		ns, on := t.floorOf(e)
+		f = Floor{min(ns*check.Recorded/t.unedited, check.Recorded), on}
+		t.floors[e] = f
+	}
+	return f
 }
 
 // floorOf is the floor of an edit in nanoseconds of the replay.
@@ -159,6 +166,13 @@ func (t *Trace) raise(e Edit, step stoker.Interval) stoker.Interval {
 // LateShare is the share of the judged steps in which work is waiting, after its launch and the work
 // before it, for no reason that was recorded.
 func (t *Trace) LateShare() float64 {
+	if math.IsNaN(t.late) {
+		t.late = t.measureLate()
+	}
+	return t.late
+}
+
+func (t *Trace) measureLate() float64 {
 	p := t.startPlay()
 	late, all := int64(0), int64(0)
 	for i := range t.works {

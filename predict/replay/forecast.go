@@ -106,7 +106,7 @@ func (t *Trace) usualStep(e Edit, steps []int64) float64 {
 // nothing of this trace.
 func (t *Trace) Forecast(e Edit) predict.Forecast {
 	check := t.Check()
-	ends := [3]outcome{t.playEdit(e, bounds.Optimist), t.playEdit(e, bounds.Likely), t.playEdit(e, bounds.Pessimist)}
+	ends := [3]outcome{t.playEdit(e, bounds.Optimist), t.playLikely(e), t.playEdit(e, bounds.Pessimist)}
 	scale := check.Recorded / t.unedited // seconds per nanosecond of the replay
 	f := predict.Forecast{Stall: stoker.Unknown(), Throughput: stoker.Unknown()}
 	f.Step = orderEnds(ends[0].step*scale*replayError.Low, ends[1].step*scale, ends[2].step*scale*replayError.High)
@@ -147,7 +147,17 @@ func atMost(gain float64) stoker.Interval {
 // alone: a third of Forecast's work, to choose among edits.
 func (t *Trace) Likely(e Edit) float64 {
 	t.Check()
-	return max(1, e.Batch) * t.unedited / t.playEdit(e, bounds.Likely).step
+	return max(1, e.Batch) * t.unedited / t.playLikely(e).step
+}
+
+// playLikely is an edit's outcome in the likely view, played once: a candidate is asked for it before its forecast is.
+func (t *Trace) playLikely(e Edit) outcome {
+	o, played := t.likely[e]
+	if !played {
+		o = t.playEdit(e, bounds.Likely)
+		t.likely[e] = o
+	}
+	return o
 }
 
 // stallShare is the part of the path that blocks on batches.

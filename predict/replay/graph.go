@@ -48,6 +48,9 @@ type Trace struct {
 	latest   int64  // typical pause between two queued pieces of work, ns
 	flight   int64  // least time from a call to the start of its work, ns
 	check    *Check
+	likely   map[Edit]outcome // of edits that were played in the likely view
+	floors   map[Edit]Floor
+	late     float64 // LateShare; NaN not asked yet
 	unedited float64 // a step of the replay without an edit, ns
 	uneven   bool    // its steps are
 

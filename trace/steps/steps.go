@@ -62,7 +62,7 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 	}
 	asks := f.annotations(p.PID, recording.LoaderSpan)
 	if beats := moments(asks, true); len(beats) > 0 {
-		return rhythm{beats, "asks for a batch", f.missing + ": a step is taken from one ask for a batch to the next."}
+		return rhythm{f.orLast(p.PID, beats), "asks for a batch", f.missing + ": a step is taken from one ask for a batch to the next."}
 	}
 	if beats := moments(f.annotations(p.PID, recording.OptimizerSpan), false); len(beats) > 0 {
 		return rhythm{beats, "optimizer calls", f.missing +
@@ -78,14 +78,19 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 	if f.t.End <= 0 {
 		return rhythm{}
 	}
-	whole := f.cutStop(p.PID, []beat{{0, f.t.End, 0}})
+	loaded, end := f.modelLoaded(p.PID)
+	whole := f.cutStop(p.PID, []beat{{loaded, end, 0}})
 	if repeats > 0 {
 		said := fmt.Sprintf("%s: the kernels repeat %d times, and what comes before and after is another: these "+
 			"are layers, and all of it is taken as one step.", f.missing, repeats)
 		return rhythm{whole, fmt.Sprintf("one pass of %d layers", repeats), said}
 	}
+	all := "all of it"
+	if loaded > 0 {
+		all = "what comes after the model is on the device"
+	}
 	return rhythm{whole, "the whole recording", f.missing +
-		", and no kernels repeat in it from begin to end: all of it is taken as one step."}
+		", and no kernels repeat in it from begin to end: " + all + " is taken as one step."}
 }
 
 // markedBeats are the steps that the profiler marked. A step ends where the next one
@@ -155,6 +160,36 @@ func moments(spans []span, starts bool) []beat {
 		out = append(out, beat{at[i-1], at[i], i - 1})
 	}
 	return out
+}
+
+// mostBehind is how many times the device work of all whole steps may be launched behind the last ask. [J] More,
+// and the whole ones are where the loop began to load.
+const mostBehind = 10
+
+// orLast takes the step that the last ask begins, up to the device's last work, if nearly all work is launched in
+// it: a recording of one step holds the ask before it and its own.
+func (f *finder) orLast(pid int, beats []beat) []beat {
+	from, whole, behind, end := beats[len(beats)-1].end, int64(0), int64(0), int64(0)
+	w := &f.t.Device
+	for i := range w.Start {
+		if f.t.Devices[w.Device[i]].PID != pid {
+			continue
+		}
+		at := w.Start[i]
+		if w.Call[i] >= 0 {
+			at = f.t.Host.Start[w.Call[i]]
+		}
+		length := w.End[i] - w.Start[i]
+		if end = max(end, w.End[i]); at < from {
+			whole += length
+		} else {
+			behind += length
+		}
+	}
+	if behind <= mostBehind*whole {
+		return beats
+	}
+	return []beat{{from, end, len(beats)}}
 }
 
 func (f *finder) stepsOf(p recording.Process, beats []beat) []recording.Step {

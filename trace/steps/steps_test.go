@@ -169,3 +169,36 @@ func TestLayersThatAreLoadedOnTheirWay(t *testing.T) {
 	f.Name[0] = m.name("train.py(12): train_epoch") // a loop around steps encloses them as well
 	m.find(t, 9, "the kernels repeat 9 times")
 }
+
+// What one copy after another brings before PyTorch computes anything is its model: the step begins behind that. A
+// program of another framework may do nothing else.
+func TestModelThatIsLoadedFirst(t *testing.T) {
+	for first, want := range map[string]float64{"void at::native::fill": 0.020, "fill": 0} {
+		m := timeline()
+		for n := range int64(20) {
+			m.kernel("Memcpy HtoD (Pageable -> Device)", n)
+		}
+		m.kernel(first, 30)
+		for n := range int64(50) {
+			m.kernel("kernel "+string(rune('A'+n)), 40+2*n)
+		}
+		m.kernel("Memcpy HtoD (Pageable -> Device)", 150) // an input of the computation
+		if steps := m.find(t, 1, "taken as one step"); math.Abs(steps[0].Start-want) > 1e-12 {
+			t.Errorf("%s: the step begins at %v s, want %v", first, steps[0].Start, want)
+		}
+	}
+}
+
+// A recording of one step holds two asks of the loader, and nothing is computed between them.
+func TestOneStepBehindTheLastAsk(t *testing.T) {
+	m := timeline()
+	m.span("enumerate(DataLoader)#x", 0, 10)
+	m.span("enumerate(DataLoader)#x", 11, 15)
+	m.span("Optimizer.step#SGD.step", 60, 70)
+	for n := range int64(30) {
+		m.kernel("kernel", 20+n)
+	}
+	if steps := m.find(t, 1, "from one ask for a batch"); steps[0].Start != 0.011 || math.Abs(steps[0].Period-0.039) > 1e-12 {
+		t.Errorf("%+v", steps[0])
+	}
+}
