@@ -207,6 +207,10 @@ loaders: build torch ## loaders side by side on the same JPEGs (installs nine pe
 exactness: build torch ## data sets with a state of their own, fed and alone: batches, errors, exit codes, calls (half an hour)
 	$(TORCH) bench/loader/exactness.py
 
+.PHONY: remote
+remote: build torch ## workers in a Ray cluster of three nodes on this machine, beside the script alone: batches (WHAT=cost, deaths)
+	$(TORCH) bench/loader/remote.py $(or $(WHAT),equal)
+
 .PHONY: peer-suites
 peer-suites: build torch ## tests of PyTorch, WebDataset, Accelerate, Pillow and others, plain, observed and fed (SOURCES=DIR; an hour)
 	$(PYTHON) bench/loader/peers.py $(if $(SOURCES),--sources $(SOURCES))

@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+"""Workers in a Ray cluster of three nodes on this machine, beside the script alone: are batches equal, what do they cost, what do deaths do?
+
+    python/.venv/bin/python bench/loader/remote.py equal            digests of each kind of data set
+    python/.venv/bin/python bench/loader/remote.py cost             CPU of the trainer's process, batches and bytes a second
+    python/.venv/bin/python bench/loader/remote.py deaths --kills 30 --of actor node
+
+The trainer's node has no core. Two others have --cores each, which Ray takes on trust, so workers share this machine's cores. h5py, webdataset,
+soundfile and PyAV are used where they are installed; a kind whose library is missing is left out, with a line. The exit code is 1 if a batch differs.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import hashlib
+import importlib.util
+import io
+import json
+import os
+import random
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+STOKER = os.environ.get("STOKER_BIN") or str(ROOT / "bin/stoker")
+COST = 0.02  # seconds a sample takes in `cost`: asleep, as this machine has no cores for more workers
+SHAPE = (3, 224, 224)  # of a sample in `cost`, float32: 0.6 MB
+
+
+def train():
+    """The script. It knows nothing of Stoker: `remote.py train KIND WORKERS EPOCHS` prints a digest of each batch."""
+    import torch
+
+    kind, workers, epochs = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    torch.manual_seed(7)
+    loader = KINDS[kind](workers)
+    for _ in range(epochs):
+        begun, used, count, size = time.perf_counter(), time.process_time(), 0, 0
+        for batch in loader:
+            count += 1
+            if kind == "asleep":
+                size += batch.nbytes
+                continue
+            digest = hashlib.sha256()
+            add(batch, digest)
+            print(digest.hexdigest()[:16], flush=True)
+        if kind == "asleep":
+            seconds, used = time.perf_counter() - begun, time.process_time() - used
+            below = resource.getrusage(resource.RUSAGE_CHILDREN)
+            print(json.dumps({"batches": count, "seconds": seconds, "cpu": used, "below": below.ru_utime + below.ru_stime, "bytes": size}), flush=True)
+
+
+def add(value, digest):
+    if dataclasses.is_dataclass(value):
+        value = dataclasses.asdict(value)
+    if isinstance(value, dict):
+        value = [part for item in sorted(value.items()) for part in item]
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            add(part, digest)
+    elif hasattr(value, "numpy"):
+        digest.update(str((value.dtype, tuple(value.shape))).encode() + value.numpy().tobytes())
+    else:
+        digest.update(repr(value).encode())
+
+
+def load(dataset, workers, **more):
+    from torch.utils.data import DataLoader
+
+    return DataLoader(dataset, 4, num_workers=workers, persistent_workers=workers > 0, **more)
+
+
+def pictures(workers):
+    from torchvision import transforms as T
+    from torchvision.datasets import ImageFolder
+
+    return load(ImageFolder("pictures", T.Compose([T.RandomResizedCrop(64), T.RandomHorizontalFlip(), T.ToTensor()])), workers, shuffle=True)
+
+
+class Clips:
+    def __len__(self):
+        return 24
+
+    def __getitem__(self, index):
+        import av
+        import numpy as np
+
+        first = random.randrange(20)
+        with av.open("clip.mp4") as file:
+            frames = [frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]
+        return np.stack(frames[first : first + 8])
+
+
+class Sounds:
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        import soundfile
+        import torch
+
+        first = int(torch.randint(8000, (1,)))
+        return torch.from_numpy(soundfile.read("sound.flac", 4000, first, dtype="float32")[0]), {"first": first}
+
+
+class Rows:
+    file = None
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        import h5py
+
+        if self.file is None:  # each worker opens it
+            self.file = h5py.File("rows.h5")
+        return self.file["x"][index], self.file["y"][index]
+
+
+class Tokens:
+    def __init__(self):
+        import numpy as np
+
+        self.all = np.memmap("tokens.bin", np.uint16)
+
+    def __len__(self):
+        return 80
+
+    def __getitem__(self, index):
+        import numpy as np
+        import torch
+
+        first = np.random.randint(len(self.all) - 129)
+        row = torch.from_numpy(self.all[first : first + 129].astype(np.int64))
+        return row[:-1], row[1:]
+
+
+def shards(workers):
+    import webdataset
+
+    stream = webdataset.WebDataset("shards/{0..3}.tar", shardshuffle=4, seed=5, empty_check=False).shuffle(20, seed=5).decode("torchrgb").to_tuple("jpg", "cls")
+    return load(stream, workers)
+
+
+@dataclasses.dataclass
+class Scene:
+    points: object
+    boxes: list
+    name: str
+
+
+class Scenes:
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        import torch
+
+        return Scene(torch.rand(500 + index, 3), [torch.rand(4) for _ in range(index % 5)], f"scene {index}")
+
+
+def as_is(samples):
+    return samples
+
+
+class Asleep:
+    def __len__(self):
+        return 640
+
+    def __getitem__(self, index):
+        import torch
+
+        time.sleep(COST)
+        return torch.full(SHAPE, float(index))
+
+
+KINDS = {
+    "pictures": pictures,
+    "video": lambda workers: load(Clips(), workers),
+    "audio": lambda workers: load(Sounds(), workers, shuffle=True),
+    "HDF5": lambda workers: load(Rows(), workers, shuffle=True),
+    "tokens": lambda workers: load(Tokens(), workers, shuffle=True),
+    "webdataset": shards,
+    "scenes": lambda workers: load(Scenes(), workers, collate_fn=as_is),
+    "asleep": lambda workers: load(Asleep(), workers),
+}
+NEEDS = {"video": "av", "audio": "soundfile", "HDF5": "h5py", "webdataset": "webdataset"}
+
+
+def prepare():
+    """Write the files of all kinds into the folder that this process is in."""
+    import numpy as np
+    import tarfile
+    from PIL import Image
+
+    chance = np.random.default_rng(1)
+    os.makedirs("pictures/a")
+    os.makedirs("shards")
+    tars = [tarfile.open(f"shards/{number}.tar", "w") for number in range(4)]
+    for number in range(48):
+        out = io.BytesIO()
+        Image.fromarray(chance.integers(0, 255, (90, 120, 3), np.uint8)).save(out, "JPEG")
+        Path(f"pictures/a/{number:02}.jpg").write_bytes(out.getvalue())
+        for name, content in ((f"{number:02}.jpg", out.getvalue()), (f"{number:02}.cls", b"3")):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tars[number % 4].addfile(entry, io.BytesIO(content))
+    for tar in tars:
+        tar.close()
+    chance.integers(0, 1000, 100_000, np.uint16).tofile("tokens.bin")
+    if importlib.util.find_spec("h5py"):
+        import h5py
+
+        with h5py.File("rows.h5", "w") as file:
+            file["x"], file["y"] = chance.random((64, 50, 7)), np.arange(64)
+    if importlib.util.find_spec("soundfile"):
+        import soundfile
+
+        soundfile.write("sound.flac", chance.uniform(-0.5, 0.5, 16_000), 16_000)
+    if importlib.util.find_spec("av"):
+        import av
+
+        with av.open("clip.mp4", "w") as file:
+            stream = file.add_stream("mpeg4", rate=10)
+            stream.width, stream.height, stream.pix_fmt = 96, 64, "yuv420p"
+            for _ in range(30):
+                file.mux(stream.encode(av.VideoFrame.from_ndarray(chance.integers(0, 255, (64, 96, 3), np.uint8), format="rgb24")))
+            file.mux(stream.encode())
+
+
+def command(kind, workers, epochs, address=None):
+    ours = [STOKER, "feed", "--ray", address, "--"] if address else []
+    return [*ours, sys.executable, "-W", "ignore", __file__, "train", kind, str(workers), str(epochs)]
+
+
+def run(kind, workers, epochs, address=None):
+    done = subprocess.run(command(kind, workers, epochs, address), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{kind}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+    if address and "run in the Ray cluster" not in done.stderr:
+        raise SystemExit(f"{kind}: not in the cluster\n{done.stderr}")
+    return done.stdout.splitlines()
+
+
+@contextlib.contextmanager
+def cluster(cores):
+    """Start three nodes; yields the cluster and the two that have cores."""
+    from ray.cluster_utils import Cluster
+
+    # An object store for each: /dev/shm is shared by all three.
+    store = {"object_store_memory": 200 << 20}
+    own = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **store})
+    try:
+        yield own, [own.add_node(num_cpus=cores, **store) for _ in range(2)]
+    finally:
+        own.shutdown()
+
+
+def compare(arguments):
+    """Print for each kind how many batches came, and how many differ."""
+    wrong = 0
+    with cluster(arguments.cores) as (own, _):
+        for kind in KINDS:
+            library = NEEDS.get(kind)
+            if kind == "asleep" or (library and not importlib.util.find_spec(library)):
+                if library:
+                    print(f"{kind}: left out, {library} is not installed")
+                continue
+            alone, fed = (run(kind, 3, 2, address) for address in (None, own.address))
+            differ = sum(one != other for one, other in zip(alone, fed)) + abs(len(alone) - len(fed))
+            wrong += differ
+            print(f"{kind}: {len(alone)} batches, {differ} differ", flush=True)
+    return wrong
+
+
+def measure(arguments):
+    """Print CPU of the trainer's process a batch, batches and MB a second, by workers; the median of rounds in turn."""
+    print("| workers | where | batches/s | MB/s | CPU-ms a batch, trainer |\n| ---: | --- | ---: | ---: | ---: |")
+    with cluster(arguments.cores) as (own, _):
+        for workers in arguments.workers:
+            found = {"this node": [], "Ray": []}
+            for _ in range(arguments.rounds):
+                for where, address in (("this node", None), ("Ray", own.address)):
+                    found[where].append(json.loads(run("asleep", workers, 2, address)[-1]))
+            for where, rounds in found.items():
+                rates = [each["batches"] / each["seconds"] for each in rounds]
+                used = [1000 * each["cpu"] / each["batches"] for each in rounds]
+                size = rounds[0]["bytes"] / rounds[0]["batches"] / 1e6
+                print(f"| {workers} | {where} | {statistics.median(rates):.1f} | {size * statistics.median(rates):.0f} | "
+                      f"{statistics.median(used):.2f} ({min(used):.2f} to {max(used):.2f}) |", flush=True)  # fmt: skip
+    return 0
+
+
+def kill(arguments):
+    """Kill actors or nodes while a script trains: each of its batches must come once, in order, equal."""
+    wrong = 0
+    for what in arguments.of:
+        alone, hit, runs = run("tokens", 3, arguments.epochs), 0, 0
+        while hit < arguments.kills:
+            with cluster(arguments.cores) as (own, nodes):
+                script = subprocess.Popen(command("tokens", 3, arguments.epochs, own.address), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                errors = []
+                reader = threading.Thread(target=lambda: errors.append(script.stderr.read()))
+                reader.start()
+                lines = []
+                for line in script.stdout:
+                    lines.append(line.strip())
+                    if hit < arguments.kills and random.random() < arguments.chance:
+                        hit += strike(what, own, nodes, arguments.cores)
+                code = script.wait()
+                reader.join()
+            runs += 1
+            if (code, lines) != (0, alone):
+                wrong += 1
+                equal = next((number for number, pair in enumerate(zip(lines, alone)) if pair[0] != pair[1]), len(lines))
+                print(json.dumps({"of": what, "exit code": code, "batches": len(lines), "equal": equal, "said": errors[0][-600:]}), flush=True)
+        print(json.dumps({"of": what, "deaths": hit, "runs": runs, "batches": runs * len(alone), "wrong": wrong}), flush=True)
+    return wrong
+
+
+def strike(what, own, nodes, cores):
+    """Do it to one at random; returns how many were hit."""
+    if what == "actor":
+        found = actors()
+        if found:
+            os.kill(random.choice(found), signal.SIGKILL)
+        return len(found[:1])
+    if what == "node":
+        node = nodes.pop(random.randrange(len(nodes)))
+        own.remove_node(node, allow_graceful=False)
+        nodes.append(own.add_node(num_cpus=cores, object_store_memory=200 << 20))
+        return 1
+    stopped = [process for pid in (nodes[0].all_processes["raylet"][0].process.pid,) for process in (pid, *children(pid))]
+    for pid in stopped:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+    time.sleep(30)
+    for pid in stopped:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    return 1
+
+
+def actors():
+    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if command_of(pid).startswith("ray::Worker")]
+
+
+def children(pid):
+    return [int(found) for task in Path(f"/proc/{pid}/task").iterdir() for found in (task / "children").read_text().split()]
+
+
+def command_of(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""
+
+
+def main():
+    if sys.argv[1:2] == ["train"]:
+        return train()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("equal", "cost", "deaths"))
+    parser.add_argument("--cores", type=int, default=16, help="of each of two nodes")
+    parser.add_argument("--workers", type=int, nargs="+", default=[4, 8, 16])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--of", nargs="+", choices=("actor", "node", "silence"), default=["actor", "node", "silence"], help="silence: a node stands still for 30 s")
+    parser.add_argument("--kills", type=int, default=30, help="of each")
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--chance", type=float, default=0.05, help="of a death, after each batch")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    random.seed(arguments.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        prepare()
+        wrong = {"equal": compare, "cost": measure, "deaths": kill}[arguments.what](arguments)
+        os.chdir(ROOT)
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
