@@ -27,7 +27,8 @@ type server struct {
 }
 
 // servers are those that are known. The names were checked on 29 November 2026: vLLM's on a page of vLLM 0.32, SGLang's
-// in its page "Production Metrics", TGI's in docs/source/reference/metrics.md, Triton's in docs/user_guide/metrics.md.
+// in its page "Production Metrics" (that of retracted requests in programs that read it), TGI's in
+// docs/source/reference/metrics.md, Triton's in docs/user_guide/metrics.md.
 var servers = []server{
 	{
 		name: "vLLM", program: "vllm", verb: "serve", port: 8000, flags: []string{"--port"}, prefix: "vllm:",
