@@ -195,7 +195,8 @@ var Classes = []Word{
 	{
 		string(StragglerRank),
 		"one rank is late, and all others wait for it",
-		"look at that rank alone: its input, its clock, what else runs on its machine",
+		"look at that rank alone: what its batches hold (give each rank as many tokens, not as many samples), its " +
+			"input, its clock, what else runs on its machine",
 	},
 	{
 		string(ThrottledGPU),

@@ -29,3 +29,18 @@ func TestNextIsNotWhatThePlanRejects(t *testing.T) {
 		t.Errorf("next: %q, want fewer bytes", next)
 	}
 }
+
+// Beside a late rank a gain that is only bounded is no first thing to do: the others wait all the same.
+func TestLateRankComesBeforeABound(t *testing.T) {
+	for point, want := range map[float64]bool{1.5: true, math.NaN(): false} {
+		fix := advise.Fix{Name: string(stoker.SyncEvery)}
+		fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: point, High: 2}
+		plan := advise.Plan{Fixes: []advise.Fix{fix}}
+		if leads := LeadsWithFix(diagnose.Verdict{Class: diagnose.StragglerRank}, plan); leads != want {
+			t.Errorf("a likely gain of %v: leads %v", point, leads)
+		}
+		if !LeadsWithFix(diagnose.Verdict{Class: diagnose.GPUBound}, plan) {
+			t.Errorf("a likely gain of %v does not lead beside another class", point)
+		}
+	}
+}

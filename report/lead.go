@@ -153,9 +153,12 @@ func FurtherEvidence(v diagnose.Verdict) []string {
 }
 
 // LeadsWithFix reports whether the best fix is what to do first. It is not while the model
-// computes on the CPU, for any gain.
+// computes on the CPU, for any gain, nor beside a late rank, if its gain is only bounded.
 func LeadsWithFix(v diagnose.Verdict, plan advise.Plan) bool {
-	return len(plan.Fixes) > 0 && v.Headline() != diagnose.ComputeOnCPU
+	if len(plan.Fixes) == 0 || v.Headline() == diagnose.ComputeOnCPU {
+		return false
+	}
+	return v.Headline() != diagnose.StragglerRank || !math.IsNaN(plan.Fixes[0].Forecast.Speedup.Point)
 }
 
 // sayNext says what to do first, and the command for it.
