@@ -14,14 +14,6 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// target is a port of a server that listens.
-type target struct {
-	pid     int
-	server  *server
-	port    int
-	address string // on loopback
-}
-
 // findTarget returns where a process serves metrics; false if it is no known server, or does not listen there yet,
 // or not on loopback.
 func findTarget(proc string, pid int) (t target, found bool) {

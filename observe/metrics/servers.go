@@ -26,6 +26,14 @@ type server struct {
 	unit float64
 }
 
+// target is a port of a server that listens.
+type target struct {
+	pid     int
+	server  *server
+	port    int
+	address string // on loopback
+}
+
 // servers are those that are known. The names were checked on 29 November 2026: vLLM's on a page of vLLM 0.32, SGLang's
 // in its page "Production Metrics" (that of retracted requests in programs that read it), TGI's in
 // docs/source/reference/metrics.md, Triton's in docs/user_guide/metrics.md.
