@@ -17,6 +17,9 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 	type key struct{ file, function, call, name string }
 	places := map[key]int{}
 	for _, s := range stacks {
+		if from > 0 && imports(s) {
+			continue
+		}
 		all.Seconds += s.Seconds
 		if len(s.Places) == 0 {
 			continue
@@ -33,6 +36,14 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.String(), b.String()))
 	})
 	return all
+}
+
+// imports reports whether a stack loads modules for the program's main file. A loop does that before its first step:
+// stacks are written every few seconds, and some of the time before a window is counted in.
+func imports(s recording.Stack) bool {
+	own := slices.IndexFunc(s.Places, recording.Place.Own)
+	return own >= 0 && s.Places[own].Function == "<module>" &&
+		slices.ContainsFunc(s.Places, func(p recording.Place) bool { return strings.HasPrefix(p.File, "frozen importlib") })
 }
 
 // addStack adds a stack's seconds to the line of its key, which is line if the key is new.

@@ -46,3 +46,21 @@ func TestQueueOfWorkers(t *testing.T) {
 		t.Errorf("%+v is %s", stack, got)
 	}
 }
+
+// An import is over before a loop's first step: what is counted in of it, as stacks are written late, is left out.
+func TestLoopLinesLeaveImportsOut(t *testing.T) {
+	series := func(signal recording.Signal, subject string, v float64) recording.Series {
+		return recording.Series{Signal: signal, Subject: subject, T: []float64{0, 5}, V: []float64{0, v}}
+	}
+	const thread = "process/7;loop"
+	run := &recording.Run{Series: []recording.Series{
+		series(recording.FetchLooks, thread, 50),
+		series(recording.FetchStack, thread+";core;/home/me/train.py:3 <module>;frozen importlib._bootstrap:9 _find_and_load", 4),
+		series(recording.FetchStack, thread+";core;/home/me/train.py:30 main", 1),
+	}}
+	for from, want := range map[float64]int{0: 3, 4: 30} {
+		if lines := FindLoopLines(run, 7, from, 5).Lines; len(lines) == 0 || lines[0].Own.Line != want {
+			t.Errorf("from %v s on: %v, want line %d first", from, lines, want)
+		}
+	}
+}
