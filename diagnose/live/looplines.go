@@ -42,8 +42,8 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 // stacks are written every few seconds, and some of the time before a window is counted in.
 func imports(s recording.Stack) bool {
 	own := slices.IndexFunc(s.Places, recording.Place.Own)
-	return own >= 0 && s.Places[own].Function == "<module>" &&
-		slices.ContainsFunc(s.Places, func(p recording.Place) bool { return strings.HasPrefix(p.File, "frozen importlib") })
+	importing := func(p recording.Place) bool { return strings.HasPrefix(p.File, "frozen importlib") }
+	return own >= 0 && s.Places[own].Function == "<module>" && slices.ContainsFunc(s.Places, importing)
 }
 
 // addStack adds a stack's seconds to the line of its key, which is line if the key is new.
