@@ -244,8 +244,8 @@ func TestAGainBesideAnUnseenHostIsBounded(t *testing.T) {
 	}
 }
 
-// A program without a framework whose file marks no step may need what it waits for at once: it is not
-// told to wait less often.
+// Where the file marks no steps, a program without a framework is not told to wait less often: it may need each
+// result at once.
 func TestWaitsOfAFileWithoutStepsAreRefused(t *testing.T) {
 	for framework, refused := range map[string]bool{"CUDA": true, "HIP": true, "": true} {
 		k := &kinetoFile{}

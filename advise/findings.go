@@ -9,14 +9,11 @@ import (
 // ofFindings are changes that take a finding away. What they gain is not measured: all that the device idles for
 // bounds it.
 var ofFindings = []struct {
-	finding, title, note string
-	risk                 Risk
+	finding, title string
+	risk           Risk
 }{
-	{diagnose.FindingAnomalyDetection, "switch autograd's anomaly detection off", diagnose.Anomalies.Advice(), NoRisk},
-	{
-		diagnose.FindingCPUOptimizer, "step on the device, or by an optimizer that is made for the CPU",
-		diagnose.OptimizerAdvice, NumericsRisk,
-	},
+	{diagnose.FindingAnomalyDetection, "switch autograd's anomaly detection off", NoRisk},
+	{diagnose.FindingCPUOptimizer, "step on the device, or by an optimizer that is made for the CPU", NumericsRisk},
 }
 
 // removeFindings proposes the first of these changes.
@@ -28,7 +25,7 @@ func (a adviser) removeFindings() (Fix, string) {
 			}
 			return Fix{
 				Name: f.Name, Title: change.title, Effort: Code, Risk: change.risk,
-				Forecast: a.atMost(a.atIdle()), Cause: true, Notes: []string{change.note},
+				Forecast: a.atMost(a.atIdle()), Cause: true, Notes: []string{f.Advice},
 			}, ""
 		}
 	}

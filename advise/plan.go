@@ -46,9 +46,8 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.removeFindings, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder, a.workers,
-		a.collate,
-		a.slow, a.feed,
+		a.split, a.shards, a.removeFindings, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder,
+		a.workers, a.collate, a.slow, a.feed,
 		a.deferred,
 		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,

@@ -113,6 +113,9 @@ func NewCase() *Case { return &Case{Measured: nothingMeasured()} }
 // ModelFacts is where the model's parameters lie.
 type ModelFacts struct{ Device, DType string }
 
+// OnCPU reports whether the parameters are known to lie in host memory.
+func (m *ModelFacts) OnCPU() bool { return m != nil && strings.HasPrefix(m.Device, "cpu") }
+
 // MostStall is what the device can have waited for input at most, where its clock is not
 // known: no longer than it idled, nor than the thread that asks for batches is kept waiting, be it
 // another thread than the one that launches.

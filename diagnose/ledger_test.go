@@ -287,7 +287,7 @@ func TestModelOnCPUBesideOtherWork(t *testing.T) {
 	}
 }
 
-// Looks at autograd's anomaly detection are few, as most of what it costs is native: some are enough.
+// Anomaly detection is named from few samples, because most of its cost is native code that no sample shows.
 func TestAnomalyDetectionIsFound(t *testing.T) {
 	for share, want := range map[float64]bool{0.1: true, 0.01: false} {
 		d := diaryOfUploads()
@@ -462,7 +462,7 @@ func TestLineOfEvaluation(t *testing.T) {
 	}
 }
 
-// Batches of one sample in evaluation are what costs there, whatever waits for them.
+// Where evaluation takes its samples one by one, a larger batch comes before more workers.
 func TestSmallBatchesOfEvaluation(t *testing.T) {
 	for size, want := range map[int]bool{1: true, 32: false} {
 		d := diaryOfEvaluations(0.3, 0)

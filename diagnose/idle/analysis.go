@@ -182,8 +182,8 @@ func (a *Analysis) judgeDevice(index int32) Device {
 // startQuarter of what happens once is a window in which it may be the program's start. [J]
 const startQuarter = 4
 
-// fewAllocations of the pieces of work to a call that allocates or frees memory are a first pass: later ones reuse
-// what it has. [J] A first pass of PyTorch allocates for every third kernel at most.
+// fewAllocations is the number of kernels for each allocation from which a pass is a first one, whose memory later
+// passes reuse. [J] A first pass of PyTorch allocates for every third kernel at most.
 const fewAllocations = 2
 
 // startUp: a trace shows a program's start where what happens once is most of the time in which

@@ -361,7 +361,7 @@ func TestPagesThatTheHostTouches(t *testing.T) {
 	}
 }
 
-// Allocating for each kernel is no start: it goes on to the end.
+// A program that allocates for each kernel until its end is not starting up.
 func TestAllocatingForEachKernel(t *testing.T) {
 	for per, start := range map[int]bool{1: false, 4: true} { // kernels to an allocation
 		l, at := newLine(), 0.0

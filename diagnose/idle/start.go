@@ -149,9 +149,8 @@ func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
 	return begin, end, setsUp
 }
 
-// contextMade returns when the program's first long call ended: that creates the
-// context, whatever its name. 0 without such a call. works is when the first device
-// work began.
+// contextMade returns when the program's first long call ended, which creates the context;
+// 0 without one. Its name does not matter. works is when the first device work began.
 func (a *Analysis) contextMade(d *Device) (made, works int64) {
 	h := &a.t.Host
 	first := a.t.Device.Start[a.works.members(d.Index)[0]]

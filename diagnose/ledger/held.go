@@ -8,9 +8,8 @@ import (
 )
 
 // heldInRare is how much of the time that some steps take longer than the others the launching thread
-// was only held up, on a machine whose cores others have. That is no work beside the steps. A thread
-// that sleeps waits for something of its own, and samples find it on lines beside the steps if it
-// works there.
+// was only held up, on a machine whose cores others have. That is no work between steps. A thread that
+// sleeps waits for something of its own, and one that works is seen on lines between the steps.
 func (f *filler) heldInRare(rare float64) float64 {
 	if f.OthersTakeCores.Score <= 0 && f.QuotaTakesCores.Score <= 0 {
 		return 0

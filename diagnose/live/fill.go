@@ -60,8 +60,8 @@ func (l filler) onlyPasses() bool {
 		!slices.ContainsFunc(l.run.Steps, func(s recording.Step) bool { return s.Phase == recording.Train })
 }
 
-// waitsForDevice is how many waits a step has at least of a program that computes on a device. [J] One in two steps: a
-// loss that is read now and then is none of a model on the CPU either.
+// waitsForDevice is the least number of waits for the device in a step, from which the program computes there. [J] A
+// model on the CPU has none.
 const waitsForDevice = 0.5
 
 func (l filler) fillWindow() {

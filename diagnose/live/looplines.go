@@ -17,11 +17,8 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 	type key struct{ file, function, call, name string }
 	places := map[key]int{}
 	for _, s := range stacks {
-		if from > 0 && imports(s) {
-			continue
-		}
 		all.Seconds += s.Seconds
-		if len(s.Places) == 0 {
+		if len(s.Places) == 0 || from > 0 && imports(s) {
 			continue
 		}
 		kind := kindOfLoop(s)

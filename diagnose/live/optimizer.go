@@ -2,7 +2,6 @@ package live
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
@@ -14,7 +13,7 @@ const longOptimizer = 0.1
 // stepsOnCPU reports whether the model computes on a device, and its optimizer on the CPU: the optimizer's parameters
 // are a copy in host memory, as where its state is offloaded.
 func (l filler) stepsOnCPU() bool {
-	return l.OnDevice && l.Model != nil && strings.HasPrefix(l.Model.Device, "cpu")
+	return l.OnDevice && l.Model.OnCPU()
 }
 
 // findCPUOptimizer tells of an optimizer that steps on the CPU while the device idles.

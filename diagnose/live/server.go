@@ -59,7 +59,7 @@ func (l filler) askServerBusy() diagnose.Quantity {
 // idleOfServer is the share of the window in which the device did nothing: by its meter, and of a model on the
 // CPU by the time of its passes.
 func (l filler) idleOfServer() float64 {
-	if l.Model != nil && strings.HasPrefix(l.Model.Device, "cpu") && !(l.Util > 0) {
+	if l.Model.OnCPU() && !(l.Util > 0) {
 		return 1 - stat.Or(l.Requests.PassShare, 0)
 	}
 	return l.Idle

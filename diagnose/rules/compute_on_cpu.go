@@ -50,7 +50,7 @@ var computeOnCPU = Rule{
 			return unused * c.suspectCPU()
 		}
 		onCPU := c.yes(diagnose.AskFact("Do the model's parameters lie on the CPU?",
-			strings.HasPrefix(c.Model.Device, "cpu"), "they lie on "+c.Model.Device))
+			c.Model.OnCPU(), "they lie on "+c.Model.Device))
 		c.because(diagnose.AddEvidence(nil, onCPU, "ratio", "model.device",
 			"%s", c.sayWhereModelIs()))
 		switch {
@@ -104,8 +104,7 @@ const suspected = 0.65
 
 // computesOnCPU reports whether the model's place is known, and is the host.
 func (c *inquiry) computesOnCPU() bool {
-	return c.Model != nil && strings.HasPrefix(c.Model.Device, "cpu") && !c.OnDevice &&
-		!(c.Util > diagnose.DeviceUnused.No)
+	return c.Model.OnCPU() && !c.OnDevice && !(c.Util > diagnose.DeviceUnused.No)
 }
 
 // inputWait says what limits a run whose model computes on the CPU as it is: the deeper
