@@ -19,6 +19,9 @@ const (
 	Chunks       Kind = "chunks"     // rows of an array that is stored in chunks
 	Rows         Kind = "row-by-row" // of tensors in memory
 	Inflating    Kind = "inflating"  // an array or a file out of a compressed archive
+	Tables       Kind = "table-rows" // read one by one
+	DeepCopies   Kind = "deep-copy"  // of Python objects
+	Drawing      Kind = "drawing"    // items of a container at random
 	Code         Kind = "code"       // Python, or native code that it calls
 )
 
@@ -123,6 +126,20 @@ var kindWords = map[Kind][2]string{
 		"there it waits, not on a core",
 		"what it waits for is unknown: a timer, a lock, another process or thread. Whatever it is, prepare several " +
 			"samples at a time (threads in the data set, or more workers if the data set is split between them)",
+	},
+	Tables: {
+		"rows of a table are read, or worked on, one by one",
+		"take the columns out once (df[\"name\"].to_numpy()) and index these: each .iloc or .loc checks the index and makes a Series",
+	},
+	DeepCopies: {
+		"objects are copied with all that they hold",
+		"copy no more than what is changed (dict(sample), array.copy()): deepcopy walks through each object, and copies " +
+			"arrays and tensors as well",
+	},
+	Drawing: {
+		"items are drawn at random",
+		"draw all numbers of a batch at once (numpy.random.Generator.integers, torch.randint) and index an array or a list " +
+			"by them: a deque walks to each place, and sampling without replacement first makes a list",
 	},
 	Code: {
 		"Python, or native code that the line calls",

@@ -109,6 +109,9 @@ func (l *Lead) often() string {
 
 // Advice is what to do, in the program's own terms; "" if only the settings tell.
 func (l *Lead) Advice() string {
+	if l.Name == RowStartUp && l.IsOwnWork() {
+		return SlowStartAdvice
+	}
 	if l.Name == RowEdge && l.Line.Kind == HostCode {
 		return "do it once, before the loop over epochs, or for the next epoch in a thread while this one trains"
 	}

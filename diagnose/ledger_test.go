@@ -452,6 +452,16 @@ func TestLineOfEvaluation(t *testing.T) {
 	if row := v.Ledger.Find(diagnose.RowEvaluation); row.Line.Own.Line != 31 || row.Line.Kind != diagnose.HostCode {
 		t.Errorf("on the host: the line is %q (%s), want train.py:31", row.Line, row.Line.Kind)
 	}
+	spread := map[string]float64{ // no line has a third of the time, and their function has most of it
+		"core;/home/me/train.py:31 compute":                                     0.2,
+		"core;/home/me/train.py:32 compute;torchvision/ops/boxes.py:1 box_iou":  0.25,
+		"core;/home/me/train.py:33 compute":                                     0.2,
+		"core;/home/me/train.py:12 log;torch/utils/tensorboard/writer.py:1 add": 0.22,
+	}
+	v = diaryOfEvaluations(0, 0.3).judgeSeen(spread)
+	if row := v.Ledger.Find(diagnose.RowEvaluation); row.Line.Own.Function != "compute" {
+		t.Errorf("of a function with several lines: the line is %q, want one of compute", row.Line)
+	}
 	d := diaryOfEvaluations(0.3, 0)
 	v = d.judgeSeen(map[string]float64{
 		"core;/home/me/train.py:20 validate;torch/utils/data/dataloader.py:1 DataLoader.__iter__;multiprocessing/popen_fork.py:1 Popen._launch": 0.6,
@@ -502,6 +512,32 @@ func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
 }
 
 // A program that waits for its loader's workers at its end says so; one that saves a model there does not.
+// A run that had hardly begun to train, as one line takes so long before its first step, leads with that line.
+func TestSlowStartLeads(t *testing.T) {
+	for line, want := range map[string]bool{
+		"/home/me/train.py:12 read_sizes":                                       true,
+		"/home/me/train.py:3 <module>;frozen importlib._bootstrap:9 _find_spec": false,
+	} {
+		d := newDiary()
+		d.pause(30, 0)
+		d.step(1, recording.Train, 0, 0.02, 0, true)
+		looks := recording.Series{Signal: recording.FetchLooks, Subject: "process/7;loop"}
+		there := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;core;" + line}
+		for at := 0.0; at <= d.at; at++ {
+			looks.T, looks.V = append(looks.T, at), append(looks.V, 20*at)
+			there.T, there.V = append(there.T, at), append(there.V, at)
+		}
+		d.run.Series = append(d.run.Series, d.busy, looks, there)
+		v := judge.Judge(&d.run)
+		if led := v.Headline() == diagnose.StartUp; led != want {
+			t.Errorf("%s: the headline is %s", line, v.Headline())
+		}
+		if plan := advise.Rank(&d.run, v); want && (len(plan.Fixes) != 1 || plan.Fixes[0].At != "train.py:12") {
+			t.Errorf("%s: the plan is %+v", line, plan.Fixes)
+		}
+	}
+}
+
 // A start that a line of the program holds up is named; an import, a first batch or a short one is not.
 func TestSlowStart(t *testing.T) {
 	for _, c := range []struct {

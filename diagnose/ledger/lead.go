@@ -16,7 +16,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		return nil
 	}
 	if !c.HasSteps && !c.HasUnfedSteps && l.Find(diagnose.RowEdge).Line.Kind != diagnose.Iterating {
-		return nil // without steps there is nothing to compare with
+		return findLeadOfStart(l) // without steps there is nothing to compare with
 	}
 	steps := stat.Or(max(lossOf(l, diagnose.RowTraining), lossOf(l, diagnose.RowInference)), 0)
 	var best *diagnose.Row
@@ -44,6 +44,16 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		lead.Beside = fmt.Sprintf("Other programs use %.1f cores meanwhile, so all of it takes longer", c.Costs.Others)
 	}
 	return lead
+}
+
+// findLeadOfStart returns the start of a run that had hardly begun to train, if a line of the program took most of it.
+func findLeadOfStart(l diagnose.Ledger) *diagnose.Lead {
+	start := l.Find(diagnose.RowStartUp)
+	if len(FindSlowStart(l)) == 0 || start.Share < diagnose.LeadingOnceShare {
+		return nil
+	}
+	start.Saves *= start.LineShare
+	return &diagnose.Lead{Row: start, Class: diagnose.StartUp, Every: math.NaN(), Most: mostOf(l, &start, 0)}
 }
 
 func lossOf(l diagnose.Ledger, name diagnose.RowName) float64 {

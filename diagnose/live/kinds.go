@@ -87,6 +87,9 @@ var knownBy = []struct {
 	},
 	{diagnose.Collate, []string{"transformers/data/data_collator.py"}, nil},
 	{diagnose.Stacking, []string{"torch/utils/data/_utils/collate.py"}, nil},
+	{diagnose.Tables, []string{"pandas/core/"}, nil},
+	{diagnose.DeepCopies, []string{"copy.py"}, []string{"deepcopy", "_reconstruct"}},
+	{diagnose.Drawing, []string{"random.py"}, []string{"sample", "choice", "shuffle"}},
 	{diagnose.Parser, []string{
 		"json/", "csv.py", "xml/", "lxml/", "yaml/", "pandas/", "pyarrow/", "h5py/", "gzip.py",
 		"lzma.py", "bz2.py", "zstandard/", "msgpack/", "datasets/", "pickle.py",

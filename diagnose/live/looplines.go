@@ -212,6 +212,8 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return diagnose.Uploading
 	case slices.Contains(ofData, kind):
 		return diagnose.Preparing
+	case slices.Contains(anywhere, kind):
+		return kind
 	case s.Awaits == recording.AwaitsLock:
 		return diagnose.Locking
 	case s.Awaits == recording.AwaitsDisk:
@@ -221,6 +223,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	}
 	return diagnose.HostCode
 }
+
+// anywhere are kinds of work whose advice is the same in a loop and in a data set.
+var anywhere = []diagnose.Kind{diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing}
 
 // samplerFile has PyTorch's samplers, which draw indices in the launching thread.
 const samplerFile = "torch/utils/data/sampler.py"

@@ -28,6 +28,7 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Launching, places("/train.py main", "torch/optim/optimizer.py step", "torch/autograd/profiler.py record_function.__enter__")},
 		{diagnose.Anomalies, places("/train.py Block.forward", "torch/nn/modules/linear.py Linear.forward", "torch/fx/traceback.py format_stack")},
 		{diagnose.Preparing, places("/train.py read", "PIL/Image.py Image.open")},
+		{diagnose.Drawing, places("/train.py Buffer.sample", "random.py Random.sample")},
 		{diagnose.HostCode, places("/train.py extract")},
 	} {
 		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {
