@@ -1,4 +1,4 @@
-"""Predictions are matched in 52 calls a step, each with copies of its own, and not in one (mindee/doctr#2141)."""
+"""Predictions are matched in 52 calls a step, each with separate copies, and not in one (mindee/doctr#2141)."""
 
 import numpy
 import torch

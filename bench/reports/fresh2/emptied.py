@@ -1,4 +1,4 @@
-"""The moving average gives the allocator's memory back after each update, so all is allocated anew (huggingface/diffusers#2563)."""
+"""The moving average gives the allocator's memory back after each update, so the next step allocates it all again (huggingface/diffusers#2563)."""
 
 import torch
 from common import FIX, done, over
@@ -11,12 +11,12 @@ CACHED = []  # blocks that the caching allocator of the device keeps
 def allocate(gpu, blocks):
     """What a forward and a backward pass need: cudaMalloc where the cache has no block."""
     for _ in range(blocks - len(CACHED)):
-        CACHED.append(bytearray(1 << 16))
+        CACHED.append(bytearray(1 << 20))
         gpu.synchronize()
 
 
 def empty_cache(gpu):
-    """cudaFree of each block, which waits for the device."""
+    """cudaFree of each block, which synchronizes with the device."""
     gpu.synchronize()
     CACHED.clear()
 

@@ -32,7 +32,7 @@ class CutModel:
         hidden = torch.zeros(1, 8)
         for block in self.blocks:
             hidden = block(hidden)
-            self.gpu.launch(0.00003, "block")
+            self.gpu.launch(0.00002, "block")
         self.losses = {name: hidden.sum() for name in NAMES}
 
     def get_current_losses(self, world_size):
