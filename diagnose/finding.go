@@ -23,6 +23,13 @@ func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
 	return stoker.Change{Setting: name, From: from, To: to}
 }
 
+// What to do about a start and an end that take long.
+const (
+	SlowStartAdvice = "do it once, and keep what it finds in a file that later starts read. Where it only measures or counts, " +
+		"a part of the data is enough"
+	SlowEndAdvice = "end after a whole epoch instead of leaving the loop, or smaller batches"
+)
+
 // OptimizerAdvice is what to do about an optimizer that steps on the CPU.
 const OptimizerAdvice = "let it step on the device, if its state fits there, or take one that is made for the " +
 	"CPU: torch.optim.AdamW(..., fused=True), DeepSpeedCPUAdam"

@@ -13,6 +13,7 @@ const (
 	FindingFailed                = "failed"
 	FindingHung                  = "hung"
 	FindingHangs                 = "hangs"
+	FindingSlowStart             = "slow-start"
 	FindingSlowEnd               = "slow-end"
 	FindingSkippingBatches       = "skipping-batches"
 	FindingRepeatedSamples       = "repeated-samples"

@@ -502,6 +502,38 @@ func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
 }
 
 // A program that waits for its loader's workers at its end says so; one that saves a model there does not.
+// A start that a line of the program holds up is named; an import, a first batch or a short one is not.
+func TestSlowStart(t *testing.T) {
+	for _, c := range []struct {
+		seconds float64
+		stack   string
+		want    bool
+	}{
+		{20, "/home/me/train.py:12 count_lengths;PIL/Image.py:9 open", true},
+		{4, "/home/me/train.py:12 count_lengths;PIL/Image.py:9 open", false},
+		{20, "/home/me/train.py:3 <module>;frozen importlib._bootstrap:9 _find_and_load", false},
+		{20, "/home/me/train.py:30 main;torch/utils/data/dataloader.py:9 _MultiProcessingDataLoaderIter.__next__;selectors.py:4 select", false},
+	} {
+		d := newDiary()
+		d.pause(c.seconds, 0)
+		for i := range 1000 {
+			d.step(1, recording.Train, 0, 0.02, 0, i == 0)
+		}
+		looks := recording.Series{Signal: recording.FetchLooks, Subject: "process/7;loop"}
+		there := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;core;" + c.stack}
+		for at := 0.0; at <= d.at; at++ {
+			looks.T, looks.V = append(looks.T, at), append(looks.V, 20*at)
+			there.T, there.V = append(there.T, at), append(there.V, min(at, c.seconds))
+		}
+		d.run.Series = append(d.run.Series, d.busy, looks, there)
+		v := judge.Judge(&d.run)
+		got := slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSlowStart })
+		if got != c.want {
+			t.Errorf("%v s in %s: named %t; start-up %+v", c.seconds, c.stack, got, v.Ledger.Find(diagnose.RowStartUp))
+		}
+	}
+}
+
 func TestSlowEnd(t *testing.T) {
 	const loader = "torch/utils/data/dataloader.py:9 _MultiProcessingDataLoaderIter._shutdown_workers;selectors.py:4 select"
 	for _, c := range []struct {

@@ -54,9 +54,14 @@ var (
 				"deeper queue",
 		},
 		{
+			FindingSlowStart,
+			"before the first step a line of the program works for long",
+			SlowStartAdvice,
+		},
+		{
 			FindingSlowEnd,
 			"after the last step the program waits for its loader's workers, which finish the batches that they have begun",
-			"end after a whole epoch instead of leaving the loop, or smaller batches",
+			SlowEndAdvice,
 		},
 		{
 			FindingSkippingBatches,

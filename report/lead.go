@@ -191,7 +191,14 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 	if isDenied(v, plan) {
 		return "no change here has a measurable gain", ""
 	}
-	return strings.TrimSuffix(SayWhatElse(v), "."), ""
+	next = strings.TrimSuffix(SayWhatElse(v), ".")
+	isStart := func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSlowStart }
+	if at := slices.IndexFunc(v.Findings, isStart); at >= 0 {
+		start := v.Findings[at]
+		next += fmt.Sprintf(". Starting takes %s at %s: %s", quantity.AboutSeconds(start.Seconds),
+			ShortenPlace(start.Source, 60), start.Advice)
+	}
+	return next, ""
 }
 
 // settingsOfClass lists the settings that the advice of a class names.

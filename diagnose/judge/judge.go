@@ -41,7 +41,8 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	}
 	v.Confidence = measureConfidence(c, v)
 	v.Unexplained = measureUnexplained(c, v.Class)
-	v.Findings = slices.Concat(c.Findings, rules.FindBeside(c, v.Class), ledger.FindSlowEnd(v.Ledger), c.UtilPattern)
+	v.Findings = slices.Concat(c.Findings, rules.FindBeside(c, v.Class), ledger.FindSlowStart(v.Ledger),
+		ledger.FindSlowEnd(v.Ledger), c.UtilPattern)
 	now := run.SettingsOf(c.Costs.Window.PID, c.Costs.Window.Loader)
 	for i := range v.Findings {
 		v.Findings[i].Settings = now.Settle(v.Findings[i].Settings)
