@@ -6,7 +6,7 @@ from common import FIX, done, over
 from stoker.emulated import Device
 from torch.utils.data import DataLoader, Dataset
 
-TEXT, FRAMES = 80, 400
+TEXT, FRAMES = 100, 1000
 
 
 class TextMel(Dataset):

@@ -23,7 +23,7 @@ def make_images(count=40):
             cv2.imwrite(path, noise)
         with open(path.replace(".jpg", ".txt"), "w") as labels:
             labels.write("".join(f"{n} 0.5 0.5 0.1 0.2\n" for n in range(8)))
-    return paths * 8
+    return paths * 12
 
 
 class YOLODataset(Dataset):

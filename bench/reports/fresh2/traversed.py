@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, IterDataPipe, MapDataPipe
 EPOCH = 1600
 
 
-def read_rows(count=80_000):
+def read_rows(count=120_000):
     return [{"objects": [str(n), str(n + 1), str(n + 2), str(n + 3)]} for n in range(count)]
 
 
