@@ -39,12 +39,13 @@ const (
 	Profiling  Kind = "profiling"
 	Anomalies  Kind = "anomaly-detection"
 	Locking    Kind = "lock"
-	Preparing  Kind = "preparing" // data, in the loop itself
-	Disk       Kind = "disk"      // blocks on one
-	Pausing    Kind = "pause"     // asleep in what nothing names
-	HostCode   Kind = "host-code" // on a core in what nothing names
-	Syncing    Kind = "sync"      // blocks on the device, which then idles
-	HandOver   Kind = "hand-over" // of what workers prepared
+	Preparing  Kind = "preparing"  // data, in the loop itself
+	Disk       Kind = "disk"       // blocks on one
+	Pausing    Kind = "pause"      // asleep in what nothing names
+	HostCode   Kind = "host-code"  // on a core in what nothing names
+	Syncing    Kind = "sync"       // blocks on the device, which then idles
+	HandOver   Kind = "hand-over"  // of what workers prepared
+	Collective Kind = "collective" // called by the program itself
 
 	// The kinds of what a server does for a request.
 	Encoding    Kind = "encoding"
@@ -235,6 +236,11 @@ var kindWords = map[Kind][2]string{
 	Syncing: {
 		"each step waits for the device, which then idles while the program goes on",
 		"read values from the device every 50 steps, not in each: " + SyncAdvice,
+	},
+	Collective: {
+		"the program itself exchanges values with the other ranks",
+		"losses and metrics every 50 steps, where they are logged, and all at once (torch.stack, then one all_reduce or " +
+			"reduce). Gradients by DistributedDataParallel, which exchanges them while backward runs. No barrier() in the loop",
 	},
 	HandOver: {
 		"taking batches over from workers, one tensor or object after the other",

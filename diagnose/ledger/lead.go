@@ -68,6 +68,8 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 		return false
 	case class == diagnose.ComputeOnCPU && !slices.Contains(besideModel, r.Line.Kind):
 		return false
+	case class == diagnose.StragglerRank && r.Line.Kind == diagnose.Collective: // it waits there for the late rank
+		return false
 	case class == diagnose.NotTraining || class == diagnose.StartUp:
 		return false
 	case r.Name == diagnose.RowBetween && r.Line.String() == "" && !hasNoWord(class):

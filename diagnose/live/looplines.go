@@ -194,6 +194,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	if slices.ContainsFunc(s.Places, isLoader) {
 		return kindInLoader(s)
 	}
+	if callsCollective(s.Places) {
+		return diagnose.Collective
+	}
 	waits := false
 	for _, p := range slices.Backward(s.Places) {
 		switch kind := kindOfPlace(p); kind {
@@ -226,6 +229,20 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 
 // anywhere are kinds of work whose advice is the same in a loop and in a data set.
 var anywhere = []diagnose.Kind{diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing}
+
+// collectives are the files of PyTorch's functions that exchange values between ranks.
+var collectives = []string{"torch/distributed/c10d_logger.py", "torch/distributed/distributed_c10d.py"}
+
+// callsCollective reports whether a line of the program itself exchanges values between ranks, and no library that
+// it calls, such as DistributedDataParallel or FSDP.
+func callsCollective(places []recording.Place) bool {
+	for i, p := range slices.Backward(places) {
+		if p.Own() {
+			return i+1 < len(places) && startsWithAny(places[i+1].File, collectives)
+		}
+	}
+	return false
+}
 
 // samplerFile has PyTorch's samplers, which draw indices in the launching thread.
 const samplerFile = "torch/utils/data/sampler.py"
