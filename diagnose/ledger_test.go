@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker"
@@ -425,6 +426,29 @@ func TestIteratorOfEachBatch(t *testing.T) {
 	}
 	if short := newDiary(); short.judge().Lead != nil {
 		t.Error("a run without a step leads with a row")
+	}
+}
+
+// Where workers stay and the loader's __iter__ works long all the same, no longer epochs are advised, but a data set
+// that is quickly pickled.
+func TestIterThatWorks(t *testing.T) {
+	d := newDiary()
+	d.run.Facts.Loaders[0].Settings = stoker.Settings{stoker.NumWorkers: 2, stoker.PersistentWorkers: true}
+	for range 6 {
+		for i := range 50 {
+			wait := 0.0
+			if i == 0 {
+				wait = 2
+			}
+			d.step(1, recording.Train, wait, 0.02, 0, i == 0)
+		}
+	}
+	v := d.judgeSeen(map[string]float64{
+		"core;/home/me/train.py:20 main;torch/utils/data/dataloader.py:1 DataLoader.__iter__": 0.6,
+	})
+	plan := advise.Rank(&d.run, v)
+	if v.Headline() != diagnose.AtEpochEdges || len(plan.Fixes) == 0 || !strings.Contains(plan.Fixes[0].Title, "large tables") {
+		t.Errorf("%s: %+v", v.Headline(), plan.Fixes)
 	}
 }
 
