@@ -121,7 +121,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Parser: {
 		"parsing",
-		"store what parsing gives in a form that needs none: arrays in .npy or a memory map, Arrow, safetensors",
+		"store what parsing gives in a form that needs none: arrays in .npy or a memory map, Arrow, safetensors (torch.load of " +
+			"a large file: mmap=True, or a file per sample)",
 	},
 	Waits: {
 		"there it waits, not on a core",
@@ -135,7 +136,7 @@ var kindWords = map[Kind][2]string{
 	DeepCopies: {
 		"objects are copied with all that they hold",
 		"copy no more than what is changed (dict(sample), array.copy()): deepcopy walks through each object, and copies " +
-			"arrays and tensors as well",
+			"arrays and tensors as well. Weights: torch._foreach_copy_ into tensors that are kept, every so many steps",
 	},
 	Drawing: {
 		"items are drawn at random",

@@ -97,8 +97,11 @@ func titleOf(v diagnose.Verdict) string {
 }
 
 // lowerFirst makes the first letter lower-case, for use after a colon. It does not change an
-// acronym.
+// acronym or a name.
 func lowerFirst(text string) string {
+	if strings.HasPrefix(text, "Py") { // Python, PyTorch
+		return text
+	}
 	first, size := utf8.DecodeRuneInString(text)
 	if next, _ := utf8.DecodeRuneInString(text[size:]); unicode.IsUpper(next) {
 		return text

@@ -93,6 +93,7 @@ var knownBy = []struct {
 	{diagnose.Parser, []string{
 		"json/", "csv.py", "xml/", "lxml/", "yaml/", "pandas/", "pyarrow/", "h5py/", "gzip.py",
 		"lzma.py", "bz2.py", "zstandard/", "msgpack/", "datasets/", "pickle.py",
+		serialization,
 	}, nil},
 }
 

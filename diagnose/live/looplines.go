@@ -87,7 +87,7 @@ func (t kindsByFile) find(file string) diagnose.Kind {
 // loopBy has the libraries that a loop calls outside of its steps.
 var loopBy = kindsByFile{
 	{diagnose.Saving, []string{
-		"torch/serialization.py", "torch/distributed/checkpoint/", "safetensors/", "shutil.py", "tarfile.py",
+		serialization, "torch/distributed/checkpoint/", "safetensors/", "shutil.py", "tarfile.py",
 	}},
 	{diagnose.Subprocess, []string{"subprocess.py", "multiprocessing/popen", "multiprocessing/process.py"}},
 	{diagnose.Compiling, []string{"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/_functorch/"}},
@@ -153,6 +153,9 @@ func writes(p recording.Place) bool {
 	})
 }
 
+// serialization has torch.save and torch.load.
+const serialization = "torch/serialization.py"
+
 // kindOfPlace tells what a library's function does; "" unknown.
 func kindOfPlace(p recording.Place) diagnose.Kind {
 	if p.Own() {
@@ -163,6 +166,9 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 	}
 	if writes(p) {
 		return diagnose.Saving
+	}
+	if p.File == serialization && strings.Contains(p.Function, "load") {
+		return "" // it reads: what a data set's line does says more
 	}
 	return loopBy.find(p.File)
 }

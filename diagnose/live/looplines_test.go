@@ -31,6 +31,8 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Drawing, places("/train.py Buffer.sample", "random.py Random.sample")},
 		{diagnose.Collective, places("/train.py reduce_losses", "torch/distributed/c10d_logger.py _exception_logger.<locals>.wrapper")},
 		{diagnose.Launching, places("/train.py main", "torch/nn/modules/module.py Module._call_impl", "torch/distributed/fsdp/_runtime_utils.py _unshard", "torch/distributed/c10d_logger.py wrapper")},
+		{diagnose.Saving, places("/train.py keep", "torch/serialization.py save", "torch/serialization.py _save")},
+		{diagnose.Preparing, places("/train.py read", "torch/serialization.py load", "torch/serialization.py _load")},
 		{diagnose.HostCode, places("/train.py extract")},
 	} {
 		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {
