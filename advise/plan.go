@@ -120,11 +120,16 @@ func (a adviser) ownLine() []Fix {
 	if !found || line.Own.File == "" || line.Share.Point < diagnose.NamedLine {
 		return nil
 	}
-	return []Fix{{
+	fix := Fix{
 		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code, Risk: NoRisk,
 		Forecast: a.atMost(min(a.atIdle(), atRemoval(line.Share.Point))),
 		Notes:    []string{line.Kind.Advice()},
-	}}
+	}
+	if line.Kind == diagnose.Locking || line.Kind == diagnose.Pausing { // it does nothing that may be cheaper
+		fix.Title, fix.At = line.Kind.Advice(), line.Short()
+		fix.Notes = []string{line.Kind.Words() + ": " + line.String()}
+	}
+	return []Fix{fix}
 }
 
 // inWords advises where nothing tells of a DataLoader, so that there is no setting to

@@ -37,6 +37,7 @@ const (
 	FindingAllocator             = "allocator"
 	FindingGarbageCollection     = "garbage-collection"
 	FindingAnomalyDetection      = "anomaly-detection"
+	FindingInterpreterLock       = "interpreter-lock"
 	FindingCPUOptimizer          = "cpu-optimizer"
 	FindingDeviceWait            = "device-wait"
 	FindingDeviceCopies          = "device-copies"

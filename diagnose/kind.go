@@ -136,7 +136,7 @@ var kindWords = map[Kind][2]string{
 	DeepCopies: {
 		"objects are copied with all that they hold",
 		"copy no more than what is changed (dict(sample), array.copy()): deepcopy walks through each object, and copies " +
-			"arrays and tensors as well. Weights: torch._foreach_copy_ into tensors that are kept, every so many steps",
+			"arrays and tensors as well. Weights: torch._foreach_copy_ into tensors that are kept",
 	},
 	Drawing: {
 		"items are drawn at random",
@@ -199,7 +199,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Locking: {
 		"waiting for a lock, a queue or another thread",
-		"let the other thread run ahead of the loop (a queue of several), or do less while the lock is held",
+		"let the other thread or process run ahead of the loop (a queue of several, environments that step while the device " +
+			"works), give it less to do, or do less while the lock is held",
 	},
 	Disk: {
 		"a line reads or writes a file and waits for the disk",

@@ -134,6 +134,11 @@ var (
 			"torch.autograd.set_detect_anomaly(False)",
 		},
 		{
+			FindingInterpreterLock,
+			"another thread of the trainer's process holds Python's interpreter lock while batches are taken over",
+			InterpreterAdvice,
+		},
+		{
 			FindingCPUOptimizer,
 			"the optimizer steps on the CPU, on weights and gradients that come from the device",
 			OptimizerAdvice,

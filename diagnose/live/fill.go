@@ -50,7 +50,8 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.fillParts()
 	l.fillServer()
 	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()
-	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(), l.findStanding())
+	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(),
+		l.findInterpreterLock(), l.findStanding())
 	l.UtilPattern = l.findPattern()
 }
 
