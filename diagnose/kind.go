@@ -208,7 +208,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Preparing: {
 		"data are read or prepared in the loop itself",
-		"do it in the data set's __getitem__ or in collate_fn: worker processes run ahead of the loop",
+		"do it in the data set's __getitem__ or in collate_fn: worker processes run ahead of the loop. What takes tensors may " +
+			"come after the batch is on the device",
 	},
 	Pausing: {
 		"the loop sleeps (a request, a timer, a file, another program)",

@@ -61,7 +61,7 @@ func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place
 	for _, p := range s.Places {
 		if p.Own() {
 			own, call = p, recording.Place{}
-		} else if call.File == "" || kindOfPlace(p) == kind {
+		} else if call.File == "" || cmp.Or(kindOfPlace(p), kindOfData(p)) == kind {
 			call = p
 		}
 	}
@@ -148,9 +148,23 @@ var writers = [][2]string{
 // writes reports whether a library's function writes a file.
 func writes(p recording.Place) bool {
 	name := p.Function[strings.LastIndexByte(p.Function, '.')+1:]
+	if name == "dumps" { // returns what it makes
+		return false
+	}
 	return slices.ContainsFunc(writers, func(w [2]string) bool {
 		return strings.HasPrefix(p.File, w[0]) && strings.HasPrefix(name, w[1])
 	})
+}
+
+// kindOfData is the kind of a library's function that prepares data in a loop; "" of another.
+func kindOfData(p recording.Place) diagnose.Kind {
+	switch kind := kindOfLibrary(p); {
+	case slices.Contains(ofData, kind):
+		return diagnose.Preparing
+	case slices.Contains(anywhere, kind):
+		return kind
+	}
+	return ""
 }
 
 // serialization has torch.save and torch.load.
@@ -209,6 +223,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		case diagnose.Locking:
 			waits = true
 		case "":
+			if kind = kindOfData(p); kind != "" {
+				return kind
+			}
 		default:
 			return kind
 		}
@@ -219,10 +236,6 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	switch kind := kindOf(s); {
 	case kind == diagnose.Request, kind == diagnose.Connection:
 		return diagnose.Uploading
-	case slices.Contains(ofData, kind):
-		return diagnose.Preparing
-	case slices.Contains(anywhere, kind):
-		return kind
 	case s.Awaits == recording.AwaitsLock:
 		return diagnose.Locking
 	case s.Awaits == recording.AwaitsDisk:
