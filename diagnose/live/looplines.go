@@ -3,6 +3,7 @@ package live
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -24,6 +25,10 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		kind := kindOfLoop(s)
 		own, call := splitLoop(s, kind)
 		k := key{own.File, own.Function, call.File, call.Function}
+		if kind == diagnose.Preparing { // one line may call many transforms
+			k = key{own.File, own.Function, "", strconv.Itoa(own.Line)}
+			call = recording.Place{}
+		}
 		addStack(&all, places, k, diagnose.Line{Own: own, Call: call, Kind: kind}, s)
 	}
 	for i := range all.Lines {
