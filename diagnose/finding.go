@@ -25,7 +25,7 @@ func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
 
 // What to do about a start and an end that take long.
 const (
-	SlowStartAdvice = "do it once, and keep what it finds in a file that later starts read. Where it only measures or counts, " +
+	SlowStartAdvice = "do it once, and keep what it finds in a file that later starts read. To measure or count, " +
 		"a part of the data is enough"
 	SlowEndAdvice = "end after a whole epoch instead of leaving the loop, or smaller batches"
 )

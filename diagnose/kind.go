@@ -242,7 +242,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Collective: {
 		"the program itself exchanges values with the other ranks",
-		"losses and metrics every 50 steps, where they are logged, and all at once (torch.stack, then one all_reduce or " +
+		"losses and metrics every 50 steps, for the log, and all at once (torch.stack, then one all_reduce or " +
 			"reduce). Gradients by DistributedDataParallel, which exchanges them while backward runs. No barrier() in the loop",
 	},
 	HandOver: {

@@ -24,7 +24,8 @@ func FindSlowStart(l diagnose.Ledger) []diagnose.Finding {
 	start := l.Find(diagnose.RowStartUp)
 	seconds := start.Seconds * start.LineShare
 	imports := strings.HasPrefix(start.Line.Call.File, "frozen importlib")
-	if !(seconds >= max(slowStart, slowStartShare*l.Wall)) || start.Line.Own.File == "" || !start.IsOwnWork() || imports {
+	own := start.Line.Own.File != "" && start.IsOwnWork() && !imports
+	if !own || !(seconds >= max(slowStart, slowStartShare*l.Wall)) {
 		return nil
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingSlowStart, fmt.Sprintf(

@@ -119,7 +119,10 @@ func kindOf(s recording.Stack) diagnose.Kind {
 // kindOfLibrary is the work of data that a library's function does; "" unknown.
 func kindOfLibrary(p recording.Place) diagnose.Kind {
 	for _, known := range knownBy {
-		if startsWithAny(p.File, known.files) && (known.functions == nil || recording.ContainsAny(p.Function, known.functions...)) {
+		if !startsWithAny(p.File, known.files) {
+			continue
+		}
+		if known.functions == nil || recording.ContainsAny(p.Function, known.functions...) {
 			return known.kind
 		}
 	}

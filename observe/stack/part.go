@@ -150,8 +150,8 @@ var tellers = []string{
 	"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "urllib3/", "requests/", "http/", "matplotlib/",
 	"sklearn/",
 	"torchmetrics/", "pycocotools/", "logging/", "tqdm/",
-	"torchvision/transforms/", "albumentations/", "kornia/augmentation/", "monai/transforms/", "torchio/", "torchaudio/",
-	"librosa/", "PIL/", "skimage/", "pandas/core/", "tokenizers/", "transformers/tokenization",
+	"torchvision/transforms/", "albumentations/", "kornia/augmentation/", "monai/transforms/", "torchio/",
+	"torchaudio/", "librosa/", "PIL/", "skimage/", "pandas/core/", "tokenizers/", "transformers/tokenization",
 }
 
 // stages are libraries whose functions say what a server does for a request.
