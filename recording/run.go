@@ -18,6 +18,9 @@ type Run struct {
 	// signals.
 	Warnings []string
 
+	// Cut says where the file ends if that is within a second; "" of a whole one. It is among the Warnings.
+	Cut string
+
 	thinned []thinned // parts of which only some is kept, in order
 }
 

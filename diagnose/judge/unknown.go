@@ -42,6 +42,10 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 		return ringEvidence(c)
 	}
 	var out []diagnose.Evidence
+	if math.IsNaN(c.WorksRecorded) && len(c.Doubts) > 0 && c.Grounds.Record != "" {
+		out = diagnose.AddEvidence(out, 0, "steps", "step", "the file is cut before enough steps to judge: whether the "+
+			"program trains is not known")
+	}
 	if lost := sumUnlinked(c.Causes); diagnose.HidesHost(lost, c.Idle) {
 		out = diagnose.AddEvidence(out, lost, "ratio", "trace.unlinked",
 			"the device is idle %s of the window, and %s of it passes before work that the file links to no launch",
