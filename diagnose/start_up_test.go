@@ -250,3 +250,19 @@ func TestTheCopyThatMakesTheContext(t *testing.T) {
 		}
 	}
 }
+
+// What the host does behind the last work, when it asks the device for nothing more, keeps no work waiting
+// (hpcaitech/ColossalAI: 1.6 ms of launches, then 10 ms in one operator).
+func TestTheTimeBehindTheLastWork(t *testing.T) {
+	p := newTape(hopper, "9.0")
+	for i := range 20 {
+		at := 80 * float64(i)
+		p.host(op, at, at+70, "aten::eq")
+		p.work(kernel, at+60, at+64, "void eq(x)", p.host(call, at+40, at+50, "cudaLaunchKernel"))
+	}
+	p.host(op, 1700, 12_000, "aten::expand")
+	p.host(call, 12_100, 12_110, "cudaDeviceSynchronize")
+	if v := judge.Judge(p.whole()); v.Class != diagnose.LaunchBound || v.Costs.Window.End > 0.002 {
+		t.Errorf("%s until %g s", v.Class, v.Costs.Window.End)
+	}
+}
