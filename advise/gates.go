@@ -94,15 +94,19 @@ var ofModel = []stoker.Setting{
 // norm or a sum, and something that moves data; the benchmark of an operator has one or two.
 const leastKinds = 5
 
-// checkTrial refuses settings of a model for a file that measures an operator.
+// checkTrial refuses settings of a model for a file that measures an operator, or that holds little but a start.
 func (g *gain) checkTrial() string {
-	kinds := g.verdict.Grounds.Kinds
-	loops := g.verdict.Grounds.Program == diagnose.Training || len(g.costs.Window.Steps) > fewRepeats
+	kernels, kinds, steps := g.verdict.Grounds.Kernels, g.verdict.Grounds.Kinds, len(g.costs.Window.Steps)
+	if steps < fewRepeats && 0 < kernels && kernels < leastPass && g.changes(ofLaunches) {
+		return fmt.Sprintf("%s in the file, and no step comes twice: a program that starts looks so",
+			quantity.Many(kernels, "kernel"))
+	}
+	loops := g.verdict.Grounds.Program == diagnose.Training || steps > fewRepeats
 	if loops || kinds == 0 || kinds >= leastKinds || !g.changes(ofModel) {
 		return ""
 	}
 	return fmt.Sprintf("all that runs is %s of %s: this measures an operator, and the setting is one of a model",
-		quantity.Many(g.verdict.Grounds.Kernels, "kernel"), quantity.Many(kinds, "kind"))
+		quantity.Many(kernels, "kernel"), quantity.Many(kinds, "kind"))
 }
 
 // mostlyBusy is the share of the window in kernels from which to compute faster is what helps. [J]
@@ -371,11 +375,8 @@ var ofLaunches = []stoker.Setting{stoker.Compile, stoker.CUDAGraphs, stoker.Batc
 // checkRepeats refuses, for a file that shows no steps, what only steps can show: a program that does not train may
 // wait for results that it needs at once, and memory that a first pass allocates is there for the next one.
 func (g *gain) checkRepeats() string {
-	switch kernels := g.verdict.Grounds.Kernels; {
+	switch {
 	case len(g.costs.Window.Steps) > fewRepeats:
-	case len(g.costs.Window.Steps) < fewRepeats && kernels < leastPass && g.changes(ofLaunches):
-		return fmt.Sprintf("%s in the file, and no step comes twice: a program that starts looks so",
-			quantity.Many(kernels, "kernel"))
 	case g.edit.SyncEvery > 0 && !g.verdict.Grounds.ReadsLoss():
 		return "the file marks no steps: whether the program needs what it waits for at once is not known"
 	case g.edit.NoAllocator:

@@ -49,6 +49,8 @@ func TestStartUp(t *testing.T) {
 		v := judge.Judge(p.whole())
 		if v.Class != diagnose.StartUp || len(v.Findings) > 0 || len(v.Evidence) == 0 {
 			t.Errorf("%s is %s: %v", name, v.Class, v.Evidence)
+		} else if ranks := name == "a first all-gather"; strings.Contains(v.Evidence[0].Text, "collectives") != ranks {
+			t.Errorf("%s: of several ranks %v: %s", name, ranks, v.Evidence[0].Text)
 		}
 	}
 }

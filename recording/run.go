@@ -24,6 +24,9 @@ type Run struct {
 	thinned []thinned // parts of which only some is kept, in order
 }
 
+// WholeRecording is how steps were found of which there are none: all of a profiler's file is taken as one.
+const WholeRecording = "the whole recording"
+
 // Facts are what does not change during a run.
 type Facts struct {
 	Version string   `json:"version,omitempty"` // of the Stoker that wrote the recording

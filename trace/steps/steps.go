@@ -92,7 +92,7 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 	if loaded > 0 {
 		all = "what comes after the model is on the device"
 	}
-	return rhythm{whole, "the whole recording", f.missing +
+	return rhythm{whole, recording.WholeRecording, f.missing +
 		", and no kernels repeat in it from begin to end: " + all + " is taken as one step."}
 }
 
