@@ -97,8 +97,11 @@ func titleOf(v diagnose.Verdict) string {
 }
 
 // lowerFirst makes the first letter lower-case, for use after a colon. It does not change an
-// acronym.
+// acronym or a name.
 func lowerFirst(text string) string {
+	if strings.HasPrefix(text, "Py") { // Python, PyTorch
+		return text
+	}
 	first, size := utf8.DecodeRuneInString(text)
 	if next, _ := utf8.DecodeRuneInString(text[size:]); unicode.IsUpper(next) {
 		return text
@@ -197,7 +200,14 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 	if why := whyNone(v, plan); why != "" {
 		return "no change is named: " + why, ""
 	}
-	return strings.TrimSuffix(SayWhatElse(v), "."), ""
+	next = strings.TrimSuffix(SayWhatElse(v), ".")
+	isStart := func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSlowStart }
+	if at := slices.IndexFunc(v.Findings, isStart); at >= 0 {
+		start := v.Findings[at]
+		next += fmt.Sprintf(". Starting takes %s at %s: %s", quantity.AboutSeconds(start.Seconds),
+			ShortenPlace(start.Source, 60), start.Advice)
+	}
+	return next, ""
 }
 
 // settingsOfClass lists the settings that the advice of a class names.

@@ -69,15 +69,30 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 		}
 		return
 	}
-	for _, line := range seen.Lines {
-		if line.Own.File == "" || slices.Contains(beside, line.Kind) || f.isSaved(line) || f.isNamed(line.Line, r) {
-			continue
-		}
-		if often*line.Seconds >= diagnose.NamedLine*r.Idle {
-			r.Line, r.LineShare = line.Line, min(1, often*line.Seconds/r.Seconds)
-		}
-		return
+	if line, seconds := f.busiest(seen.Lines, r); often*seconds >= diagnose.NamedLine*r.Idle {
+		r.Line, r.LineShare = line.Line, min(1, often*line.Seconds/r.Seconds)
 	}
+}
+
+// busiest is the line of the program on which a row's thread is at work most, and the seconds of all such lines
+// of its function. Work of a function may lie on several lines.
+func (f *filler) busiest(lines []diagnose.LoopLine, r *diagnose.Row) (first diagnose.LoopLine, seconds float64) {
+	type function struct{ file, name string }
+	sums := map[function]float64{}
+	at := func(line diagnose.LoopLine) function { return function{line.Own.File, line.Own.Function} }
+	lines = slices.DeleteFunc(slices.Clone(lines), func(line diagnose.LoopLine) bool {
+		waits := line.Kind == diagnose.DeviceWait || slices.Contains(ofLoader, line.Kind)
+		return waits || line.Own.File == "" || f.isSaved(line) || f.isNamed(line.Line, r)
+	})
+	for _, line := range lines {
+		sums[at(line)] += line.Seconds
+	}
+	for _, line := range lines { // the first of the function that has most
+		if sum := sums[at(line)]; sum > seconds {
+			first, seconds = line, sum
+		}
+	}
+	return first, seconds
 }
 
 // unseen is by how much the time from a row's first span to its last is longer than the samples

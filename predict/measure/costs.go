@@ -69,6 +69,7 @@ type Costs struct {
 	FetchCPU     float64 // core time of it
 	FetchQueue   float64 // of it, time in which a worker was runnable without a core
 	FetchCV      float64 // coefficient of variation of fetch times
+	FetchSlow    float64 // time per step that fetches take beyond their usual time; NaN unknown
 	FetchCollate float64
 	Split        *FetchSplit // where Fetch goes; nil where that is not known
 
