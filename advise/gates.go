@@ -90,8 +90,8 @@ var ofModel = []stoker.Setting{
 	stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.BatchSize, stoker.FusedOptimizer,
 }
 
-// leastKinds is how many kinds of kernels a model has at least, if no steps repeat. [J] A layer has a product, a bias or an activation, a
-// norm or a sum, and something that moves data; the benchmark of an operator has one or two.
+// leastKinds is how many kinds of kernels a model has at least, if no steps repeat. [J] A layer has a product, a bias
+// or an activation, a norm or a sum, and something that moves data; the benchmark of an operator has one or two.
 const leastKinds = 5
 
 // checkTrial refuses settings of a model for a file that measures an operator, or that holds little but a start.

@@ -20,7 +20,8 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
 		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
 		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
-		Reads: float64(t.waits.Hidden.Count) / t.countSteps(), Kind: otherKind(run), Updates: t.updatesAlone(), Shaped: t.shapedByData(),
+		Reads: float64(t.waits.Hidden.Count) / t.countSteps(), Kind: otherKind(run),
+		Updates: t.updatesAlone(), Shaped: t.shapedByData(),
 	}
 }
 
