@@ -344,6 +344,29 @@ func TestOptimizerOnTheCPUIsFound(t *testing.T) {
 	}
 }
 
+// A wait in a collective of the program's own is named by that line, or by the line on which another rank works
+// meanwhile.
+func TestLineOfALateRank(t *testing.T) {
+	const wait = "lock;/home/me/train.py:22 train;torch/distributed/c10d_logger.py:83 wrapper"
+	for stack, want := range map[string]int{
+		"core;/home/me/train.py:10 save_samples": 10,
+		wait:                                     22, // both wait for each other now and then
+	} {
+		d := diaryOfUploads()
+		for _, s := range d.run.Steps {
+			s.PID = 8
+			d.run.Steps = append(d.run.Steps, s)
+		}
+		d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/7;loop;"+wait)...)
+		d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/8;loop;"+stack)...)
+		d.run.Series = append(d.run.Series, d.busy)
+		v := judge.Judge(&d.run)
+		if line := v.Ledger.Find(diagnose.RowBetween).Line.Own.Line; line != want {
+			t.Errorf("another rank at %s: line %d, want %d; judged %d", stack, line, want, v.Costs.Window.PID)
+		}
+	}
+}
+
 // checkLineBetween looks for the kind of the line on which a launching thread is half of its time.
 func checkLineBetween(t *testing.T, kind diagnose.Kind, stack string) {
 	t.Helper()

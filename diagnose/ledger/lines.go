@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/live"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -302,12 +303,36 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 			continue
 		}
 		if f.LoopLines.Looks >= fewLooks && line.Seconds >= diagnose.NamedLine*seconds {
+			if line.Kind == diagnose.Collective {
+				line = f.followToLateRank(line)
+			}
 			return line.Line, line.Share.Point
 		}
 		break
 	}
 	return diagnose.Line{}, math.NaN()
 }
+
+// followToLateRank returns the line on which another rank works meanwhile, if it does so for a good part of the time
+// in which this one waits in a collective; else the line of the collective.
+func (f *filler) followToLateRank(wait diagnose.LoopLine) diagnose.LoopLine {
+	for _, rank := range measure.Trainers(f.run) {
+		if rank.Window.PID == f.Costs.Window.PID {
+			continue
+		}
+		for _, line := range live.FindLoopLines(f.run, rank.Window.PID, f.From, f.To).Lines {
+			works := line.Own.File != "" && line.Kind != diagnose.Collective && !slices.Contains(beside, line.Kind)
+			if works && line.Seconds >= workOfLateRank*wait.Seconds {
+				return line
+			}
+		}
+	}
+	return wait
+}
+
+// workOfLateRank is the share of a wait in a collective in which another rank works on one line, from which that
+// line is what is waited for. [J]
+const workOfLateRank = 0.4
 
 // whereIterated is the line that asks for most of the batches of a phase; "" unknown.
 func (f *filler) whereIterated(phase recording.Phase) string {

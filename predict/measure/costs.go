@@ -48,8 +48,8 @@ type Costs struct {
 	// where none began.
 	EpochSteps, EpochStart float64
 
-	// FirstFetch is how long the first batch takes a new worker of its own work, as a shuffle buffer that is
-	// filled; NaN unknown.
+	// FirstFetch is how long the first batch of an iterable data set takes a worker of its own work, as a shuffle
+	// buffer that is filled; NaN unknown, and of other data sets.
 	FirstFetch float64
 
 	SyncsAt string // the program's line that blocks on the device, file:line; "" unknown

@@ -25,3 +25,18 @@ func TestSlowFetchesOfAStep(t *testing.T) {
 		t.Errorf("slow fetches take %v s of a step, want about %v", slow, want)
 	}
 }
+
+// What an iterable data set does first it does in each epoch; what a map-style one does first stays with its worker.
+func TestFirstFetchIsOfIterableDataSets(t *testing.T) {
+	run := youngWorkers(5)
+	for i := range run.Steps {
+		run.Steps[i].First = i%50 == 0
+	}
+	for _, iterable := range []bool{true, false} {
+		run.Facts.Loaders[0].Iterable = iterable
+		costs, _ := Slowest(run)
+		if known := !math.IsNaN(costs.FirstFetch); known != iterable {
+			t.Errorf("iterable %t: the first fetch takes %v s of its own", iterable, costs.FirstFetch)
+		}
+	}
+}

@@ -139,7 +139,8 @@ func (c *Costs) fetchers(run *recording.Run) []string {
 	return subjects
 }
 
-// firstFetch is what workers' first reports have more than as many usual fetches take.
+// firstFetch is what workers' first reports have more than as many usual fetches take. An iterable data set begins
+// anew in each epoch; what a map-style one does first stays with its worker.
 func (c *Costs) firstFetch(run *recording.Run) float64 {
 	var firsts []float64
 	for _, subject := range c.fetchers(run) {
@@ -200,7 +201,9 @@ func (c *Costs) fetching(run *recording.Run) {
 		if variance := total(recording.FetchWallSquares)/n - c.Fetch*c.Fetch; variance >= 0 && c.Fetch > 0 {
 			c.FetchCV = math.Sqrt(variance) / c.Fetch
 		}
-		c.FirstFetch = math.Min(c.firstFetch(run), c.EpochStart)
+		if l := run.FindLoader(c.Window.PID, c.Window.Loader); l != nil && l.Iterable {
+			c.FirstFetch = math.Min(c.firstFetch(run), c.EpochStart)
+		}
 		c.FetchSlow = c.slowFetches(run) / (c.Window.End - c.Window.Start) * c.HostStep
 	} else if c.Workers == 0 && !c.Uncounted && len(c.Window.Steps) > 0 {
 		c.Fetch = c.Wait // the loop loads: its wait is the fetch
