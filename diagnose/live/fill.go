@@ -50,6 +50,12 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.fillParts()
 	l.fillServer()
 	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()
+	if run.Cut != "" {
+		l.Doubts = []string{run.Cut}
+		if !l.HasSteps && !l.HasUnfedSteps {
+			l.Grounds.Record = "take the whole file, or record again: the steps may be in what this one lost"
+		}
+	}
 	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(),
 		l.findInterpreterLock(), l.findStanding())
 	l.UtilPattern = l.findPattern()
