@@ -236,14 +236,20 @@ func (g *gain) checkRank() string {
 var ofExchange = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
 
 // checkBeside refuses to move the host's work next to the device's if a file holds a kernel or two: one has
-// to end before the host continues, or the host before it begins.
+// to end before the host continues, or the host before it begins. It also does so if no steps repeat in a program
+// that does not train: compilation and first calls look the same, and come once.
 func (g *gain) checkBeside() string {
-	kernels := g.verdict.Grounds.Kernels
-	if g.fix.Name != overlap || kernels == 0 || kernels >= diagnose.FewWorks {
+	kernels, repeats := g.verdict.Grounds.Kernels, len(g.costs.Window.Steps) > fewRepeats
+	switch {
+	case g.fix.Name != overlap || kernels == 0:
 		return ""
+	case kernels < diagnose.FewWorks:
+		return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",
+			quantity.Many(kernels, "kernel"))
+	case !repeats && g.verdict.Grounds.Program != diagnose.Training:
+		return "the file marks no steps: what the host does may be compilation, loading or a first call, which comes once"
 	}
-	return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",
-		quantity.Many(kernels, "kernel"))
+	return ""
 }
 
 // mostReads is how often a step asks the device for a value that it only shows. [J] A loss and one metric; a program
