@@ -202,13 +202,12 @@ func (d *Device) startUp(allocations int) bool {
 	return 2*waits > d.WindowLength() && (2*once > waits || startQuarter*once > d.WindowLength() && d.leads(once))
 }
 
-// What little a device does while a program starts. [J] The first calls of a few operators, the test of one fused
-// kernel, and a first pass that compiles for most of the time.
+// What little a device does while a program starts. [J] The first calls of a few operators, and the test of one
+// fused kernel.
 const (
 	fewAtStart = 200 // pieces of work
 	fewGaps    = 5
 	inFewGaps  = 0.8 // share of the window that the longest few gaps take
-	inOneGap   = 0.6 // the same of the longest
 )
 
 // worksOnce reports whether a few gaps between pieces of work are most of a recording of no several steps: the host
@@ -227,8 +226,7 @@ func (a *Analysis) worksOnce(d *Device) bool {
 	for _, gap := range gaps[:min(fewGaps, len(gaps))] {
 		longest += gap
 	}
-	window := float64(d.WindowLength())
-	return len(gaps) > 0 && (d.Works < fewAtStart && float64(longest) >= inFewGaps*window || float64(gaps[0]) >= inOneGap*window)
+	return d.Works < fewAtStart && float64(longest) >= inFewGaps*float64(d.WindowLength())
 }
 
 // countAllocations is how many calls in a device's window allocate or free memory.
