@@ -10,6 +10,7 @@ soundfile and PyAV are used where they are installed; a kind whose library is mi
 """
 
 import argparse
+import collections
 import contextlib
 import dataclasses
 import hashlib
@@ -31,6 +32,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 STOKER = os.environ.get("STOKER_BIN") or str(ROOT / "bin/stoker")
 COST = 0.02  # seconds a sample takes in `cost`: asleep, as this machine has no cores for more workers
+STORE = 200 << 20  # bytes of each node's object store: /dev/shm is shared by all three
+SILENCE = 6  # seconds in which a node answers nothing
+#: The head gives a node up after 5 s without an answer, in place of some 30 s. So 6 s do what 30 s do to a cluster as it comes.
+HASTY = {"health_check_period_ms": 1000, "health_check_timeout_ms": 1000, "health_check_failure_threshold": 3, "health_check_initial_delay_ms": 0}
+AFTERWARDS = 3  # seconds in which a node that was given up notices it
 SHAPE = (3, 224, 224)  # of a sample in `cost`, float32: 0.6 MB
 
 
@@ -250,15 +256,13 @@ def run(kind, workers, epochs, address=None):
 
 
 @contextlib.contextmanager
-def cluster(cores):
+def cluster(cores, **head):
     """Start three nodes; yields the cluster and the two that have cores."""
     from ray.cluster_utils import Cluster
 
-    # An object store for each: /dev/shm is shared by all three.
-    store = {"object_store_memory": 200 << 20}
-    own = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **store})
+    own = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE, **head})
     try:
-        yield own, [own.add_node(num_cpus=cores, **store) for _ in range(2)]
+        yield own, [own.add_node(num_cpus=cores, object_store_memory=STORE) for _ in range(2)]
     finally:
         own.shutdown()
 
@@ -302,54 +306,77 @@ def kill(arguments):
     """Kill actors or nodes while a script trains: each of its batches must come once, in order, equal."""
     wrong = 0
     for what in arguments.of:
-        alone, hit, runs = run("tokens", 3, arguments.epochs), 0, 0
-        while hit < arguments.kills:
-            with cluster(arguments.cores) as (own, nodes):
-                script = subprocess.Popen(command("tokens", 3, arguments.epochs, own.address), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                errors = []
-                reader = threading.Thread(target=lambda: errors.append(script.stderr.read()))
-                reader.start()
-                lines = []
-                for line in script.stdout:
-                    lines.append(line.strip())
-                    if hit < arguments.kills and random.random() < arguments.chance:
-                        hit += strike(what, own, nodes, arguments.cores)
-                code = script.wait()
-                reader.join()
-            runs += 1
-            if (code, lines) != (0, alone):
-                wrong += 1
-                equal = next((number for number, pair in enumerate(zip(lines, alone)) if pair[0] != pair[1]), len(lines))
-                print(json.dumps({"of": what, "exit code": code, "batches": len(lines), "equal": equal, "said": errors[0][-600:]}), flush=True)
-        print(json.dumps({"of": what, "deaths": hit, "runs": runs, "batches": runs * len(alone), "wrong": wrong}), flush=True)
+        alone, total = run("tokens", 3, arguments.epochs), collections.Counter()
+        while total["deaths"] < arguments.kills:
+            total += train_under_fire(what, alone, arguments)
+            print(json.dumps({"of": what, **{name: total[name] for name in TOLD}}), flush=True)
+        wrong += total["wrong"]
     return wrong
+
+
+TOLD = ("deaths", "runs", "batches", "wrong", "lost", "twice")
+
+
+def train_under_fire(what, alone, arguments):
+    """Run the script once; returns how many deaths there were, and what they did to its batches."""
+    hit, lines, errors = 0, [], []
+    config = {"_system_config": HASTY} if what == "silence" else {}
+    with cluster(arguments.cores, **config) as (own, nodes):
+        script = subprocess.Popen(command("tokens", 3, arguments.epochs, own.address), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        reader = threading.Thread(target=lambda: errors.append(script.stderr.read()))
+        reader.start()
+        for line in script.stdout:
+            lines.append(line.strip())
+            if random.random() < arguments.chance:
+                hit += strike(what, own, nodes, arguments.cores)
+        code = script.wait()
+        reader.join()
+    if "run in the Ray cluster" not in errors[0]:
+        raise SystemExit(f"not in the cluster\n{errors[0]}")
+    came = collections.Counter(lines)
+    lost, twice = collections.Counter(alone) - came, came - collections.Counter(alone)
+    if (code, lines) != (0, alone):
+        equal = next((number for number, pair in enumerate(zip(lines, alone)) if pair[0] != pair[1]), len(lines))
+        print(json.dumps({"of": what, "exit code": code, "batches": len(lines), "equal": equal, "said": said_of(errors[0])}), flush=True)
+    found = {"wrong": (code, lines) != (0, alone), "lost": lost.total(), "twice": twice.total()}
+    return collections.Counter(deaths=hit, runs=1, batches=len(lines), **found)
+
+
+def said_of(errors):
+    """Return what Stoker and Python said, without Ray's own words."""
+    lines = errors.splitlines()
+    start = next((number for number, line in enumerate(lines) if line.startswith("Traceback")), len(lines))
+    return [line for line in lines if line.startswith("stoker")][-6:] + lines[start:][:40]
 
 
 def strike(what, own, nodes, cores):
     """Do it to one at random; returns how many were hit."""
+    place = random.randrange(len(nodes))
+    raylet = nodes[place].all_processes["raylet"][0].process
     if what == "actor":
-        found = actors()
+        found = [pid for node in nodes for pid in children(node.all_processes["raylet"][0].process.pid) if command_of(pid).startswith("ray::Worker")]
         if found:
             os.kill(random.choice(found), signal.SIGKILL)
         return len(found[:1])
-    if what == "node":
-        node = nodes.pop(random.randrange(len(nodes)))
-        own.remove_node(node, allow_graceful=False)
-        nodes.append(own.add_node(num_cpus=cores, object_store_memory=200 << 20))
-        return 1
-    stopped = [process for pid in (nodes[0].all_processes["raylet"][0].process.pid,) for process in (pid, *children(pid))]
-    for pid in stopped:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)
-    time.sleep(30)
-    for pid in stopped:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+    if what == "silence":
+        be_silent([raylet.pid, *children(raylet.pid)])
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            raylet.wait(AFTERWARDS)
+        if raylet.poll() is None:  # the head has not given it up
+            return 1
+    own.remove_node(nodes.pop(place), allow_graceful=False)
+    nodes.append(own.add_node(num_cpus=cores, object_store_memory=STORE))
     return 1
 
 
-def actors():
-    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if command_of(pid).startswith("ray::Worker")]
+def be_silent(pids):
+    """Stop these processes for a while: to the others the node's network is cut."""
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        if number == signal.SIGSTOP:
+            time.sleep(SILENCE)
 
 
 def children(pid):
@@ -370,7 +397,7 @@ def main():
     parser.add_argument("--cores", type=int, default=16, help="of each of two nodes")
     parser.add_argument("--workers", type=int, nargs="+", default=[4, 8, 16])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--of", nargs="+", choices=("actor", "node", "silence"), default=["actor", "node", "silence"], help="silence: a node stands still for 30 s")
+    parser.add_argument("--of", nargs="+", choices=("actor", "node", "silence"), default=["actor", "node", "silence"], help=f"silence: a node stands still for {SILENCE} s")
     parser.add_argument("--kills", type=int, default=30, help="of each")
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--chance", type=float, default=0.05, help="of a death, after each batch")

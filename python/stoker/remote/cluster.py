@@ -8,32 +8,42 @@ import sys
 from typing import Any
 
 _PATIENCE = 180.0  # seconds [J] for actors to start: Ray starts a Python for each, which imports torch
-_CALLS = 4  # calls of an actor that run at a time: two of them wait for results
+_SPARE_CALLS = 2  # calls of an actor that run beside those that wait for batches
 LOCAL = "local"
 _ANSWER = 10.0  # seconds [J] in which a cluster takes a connection
 _NAMED = 4  # nodes in a line
+_DIGITS = 6  # of Ray's number of a node, which has 56
 
 
 class Lack(Exception):
     """Workers cannot run in the cluster; the message says why and what to do."""
 
 
-def start_actors(count: int, address: str) -> list[tuple[Any, str]]:
-    """Return so many actors, each with the name of its node. Raises Lack."""
+def start_actors(count: int, address: str, ahead: int) -> list[tuple[Any, str]]:
+    """Return so many actors, each with its node's name, that take so many questions ahead. Raises Lack."""
     ray = _connect(address)
-    kind = ray.remote(_actor_class()).options(max_concurrency=_CALLS, **_placement(ray, address), runtime_env={"env_vars": _environment()})
+    calls = ahead + _SPARE_CALLS
+    kind = ray.remote(_actor_class()).options(max_concurrency=calls, **_placement(ray, address), runtime_env={"env_vars": _environment()})
     actors = [kind.remote() for _ in range(count)]
     asked = [each.call.remote("name_node") for each in actors]
     _, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE)
     lack = f"{len(waiting)} of {count} workers found no free core in {_PATIENCE:.0f} s; `ray status` lists the cores"
     if not waiting:
         try:
-            return list(zip(actors, ray.get(asked)))
+            return list(zip(actors, _tell_apart(ray.get(asked))))
         except ray.exceptions.RayError as error:
             lack = f"a worker did not start: {str(error).strip().splitlines()[-1]}"
     for each in actors:
         ray.kill(each)
     raise Lack(lack)
+
+
+def _tell_apart(nodes: list[tuple[str, str]]) -> list[str]:
+    """Return the names of nodes; of nodes that share one, with the beginning of Ray's number."""
+    numbers: dict[str, set[str]] = {}
+    for name, number in nodes:
+        numbers.setdefault(name, set()).add(number)
+    return [name if len(numbers[name]) == 1 else f"{name} ({number[:_DIGITS]})" for name, number in nodes]
 
 
 def _actor_class() -> type:
