@@ -38,6 +38,9 @@ func (a adviser) workers() (Fix, string) {
 		Risk: a.riskOfWorkers(), Mind: a.mindOfWorkers(),
 	}
 	now := a.costs.Workers
+	if a.costs.Cluster != nil {
+		return Fix{}, "" // see cluster
+	}
 	if fewer, ok := a.fewerWorkers(now); ok {
 		return fewer, ""
 	}

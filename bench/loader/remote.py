@@ -4,6 +4,7 @@
     python/.venv/bin/python bench/loader/remote.py equal            digests of each kind of data set
     python/.venv/bin/python bench/loader/remote.py cost             CPU of the trainer's process, batches and bytes a second
     python/.venv/bin/python bench/loader/remote.py deaths --kills 30 --of actor node
+    python/.venv/bin/python bench/loader/remote.py record network --recording run.jsonl.gz    a loop that is starved in one way
 
 The trainer's node has no core. Two others have --cores each, which Ray takes on trust, so workers share this machine's cores. h5py, webdataset,
 soundfile and PyAV are used where they are installed; a kind whose library is missing is left out, with a line. The exit code is 1 if a batch differs.
@@ -20,6 +21,7 @@ import json
 import os
 import random
 import resource
+import shlex
 import signal
 import statistics
 import subprocess
@@ -187,6 +189,83 @@ class Asleep:
         return torch.full(SHAPE, float(index))
 
 
+class Starving:
+    """Samples of so many bytes that sleep, longer on a slow node."""
+
+    def __init__(self, limit):
+        self.limit = limit
+
+    def __len__(self):
+        return 10**6
+
+    def __getitem__(self, index):
+        import ray
+        import torch
+
+        slow = self.limit.slow_node and ray.get_runtime_context().get_node_id() == self.limit.slow_node
+        time.sleep(self.limit.sample * (SLOWER if slow else 1))
+        return torch.full((self.limit.bytes // 4,), float(index))
+
+
+@dataclasses.dataclass
+class Limit:
+    """What limits a loop: `record` starts its cluster with `store` and `cores`."""
+
+    workers: int
+    sample: float  # seconds
+    step: float
+    bytes: int = 100_000  # of a sample
+    store: int = STORE
+    cores: int = 8
+    ahead: int = 2
+    rate: str = ""  # of the network, in tc's words
+    slow_node: str = ""  # Ray's number of it
+
+
+SLOWER = 5  # times
+LIMITS = {
+    "too-few-workers": Limit(workers=3, sample=0.02, step=0.012),
+    "slow-node": Limit(workers=4, sample=0.005, step=0.012, cores=2),
+    "network": Limit(workers=6, sample=0.004, step=0.012, bytes=600_000, rate="400mbit"),
+    "object-store": Limit(workers=6, sample=0.03, step=0.012, bytes=5_000_000, store=80 << 20, ahead=4),
+}
+
+
+def starve():
+    """The script of `record`: `remote.py starve KIND SLOW_NODE SECONDS`, a loop on the emulated device."""
+    import torch
+    from stoker.emulated import Device
+    from torch.utils.data import DataLoader
+
+    limit = dataclasses.replace(LIMITS[sys.argv[2]], slow_node=sys.argv[3])
+    loader = DataLoader(Starving(limit), 4, num_workers=limit.workers, prefetch_factor=limit.ahead, pin_memory=False)
+    device, end = Device(), None
+    for batch in loader:
+        end = end or time.monotonic() + float(sys.argv[4])  # after the cluster's start
+        device.copy(batch.nbytes, pinned=True, non_blocking=True)
+        device.launch(limit.step, "step")
+        if time.monotonic() > end:
+            break
+    device.synchronize(spin=False)
+
+
+def record(arguments):
+    """Observe a loop that its cluster starves; its network runs in a namespace of its own if that has a rate."""
+    kind = arguments.kind
+    limit = LIMITS[kind]
+    if limit.rate and not os.environ.get(WITHIN):
+        again = shlex.join([sys.executable, os.path.abspath(__file__), "record", kind, "--recording", arguments.recording, "--seconds", str(arguments.seconds)])
+        inside = f"ip link set lo up && tc qdisc add dev lo root tbf rate {limit.rate} burst 256k latency 400ms && exec {again}"
+        return subprocess.run(["unshare", "-n", "sh", "-c", inside], env={**os.environ, WITHIN: "1"}, check=False).returncode
+    with cluster(limit.cores, limit.store, _system_config=FULL_DISK) as (own, nodes):
+        slow = nodes[0].node_id if kind == "slow-node" else ""
+        train = [sys.executable, "-W", "ignore", __file__, "starve", kind, slow, str(arguments.seconds)]
+        command = [STOKER, "observe", "-q", "-o", arguments.recording, "--", STOKER, "feed", "--ray", own.address, "--", *train]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+FULL_DISK = {"local_fs_capacity_threshold": 0.99}  # Ray writes nothing from 0.95 on, and this machine's disk is that full
+WITHIN = "STOKER_BENCH_NAMESPACE"
 KINDS = {
     "pictures": pictures,
     "video": lambda workers: load(Clips(), workers),
@@ -256,13 +335,13 @@ def run(kind, workers, epochs, address=None):
 
 
 @contextlib.contextmanager
-def cluster(cores, **head):
+def cluster(cores, store=STORE, **head):
     """Start three nodes; yields the cluster and the two that have cores."""
     from ray.cluster_utils import Cluster
 
-    own = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE, **head})
+    own = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, "object_store_memory": store, **head})
     try:
-        yield own, [own.add_node(num_cpus=cores, object_store_memory=STORE) for _ in range(2)]
+        yield own, [own.add_node(num_cpus=cores, object_store_memory=store) for _ in range(2)]
     finally:
         own.shutdown()
 
@@ -392,8 +471,13 @@ def command_of(pid):
 def main():
     if sys.argv[1:2] == ["train"]:
         return train()
+    if sys.argv[1:2] == ["starve"]:
+        return starve()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("equal", "cost", "deaths"))
+    parser.add_argument("what", choices=("equal", "cost", "deaths", "record"))
+    parser.add_argument("kind", nargs="?", choices=tuple(LIMITS), default="too-few-workers", help="of a recording")
+    parser.add_argument("--recording", type=os.path.abspath, default="run.jsonl.gz", help="its file")
+    parser.add_argument("--seconds", type=float, default=32, help="of a recording's loop")
     parser.add_argument("--cores", type=int, default=16, help="of each of two nodes")
     parser.add_argument("--workers", type=int, nargs="+", default=[4, 8, 16])
     parser.add_argument("--rounds", type=int, default=3)
@@ -407,7 +491,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         prepare()
-        wrong = {"equal": compare, "cost": measure, "deaths": kill}[arguments.what](arguments)
+        wrong = {"equal": compare, "cost": measure, "deaths": kill, "record": record}[arguments.what](arguments)
         os.chdir(ROOT)
     sys.exit(bool(wrong))
 

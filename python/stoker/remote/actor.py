@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import io
@@ -22,13 +23,15 @@ from ray import cloudpickle
 from . import packing
 
 _COMPARED = 64 << 20  # bytes [J]: a larger data set is not pickled again to see whether it has changed
+_LOOKS = 5.0  # seconds [J] between two looks for files that the object store wrote
+_SPILLS = "ray_spilled_objects"  # the beginning of their folder's name
 _TRIES = 2  # fetches after which it is
 
 
 #: A reply, as plain values: in the trainer this package may have another name.
 #: (number of the question, index of the batch, its head, its bytes, states of the random number generators after it as
-#: bytes, a file that this node does not have, whether fetches change the data set or None if that is not known, seconds
-#: (of the fetch, on a core, between the question's coming and now)). Of a question without a batch: the number alone.
+#: bytes, a file that this node does not have, whether fetches change the data set or None if that is not known, figures:
+#: (seconds of the fetch, of it on a core, bytes that the node's store spilled, seconds since the question came)). Of a question without a batch: the number alone.
 Reply = tuple[Any, ...]
 
 
@@ -130,6 +133,7 @@ class _Replies:
         self.queue: queue.Queue[Reply | None] = queue.Queue()
         self.watched: _Watched | None = None
         self._open: int | None = None  # number of the question that the loop works at
+        self._spilled = _Spilled()
 
     def open_question(self, number: int) -> None:
         self._open, self._begun = number, (time.monotonic(), time.thread_time())
@@ -143,7 +147,7 @@ class _Replies:
     def put(self, what: Any) -> None:
         head, blob = self._pack(what)
         changed = None if self.watched is None else self.watched.has_changed()
-        took = time.monotonic() - self._begun[0], time.thread_time() - self._begun[1]
+        took = time.monotonic() - self._begun[0], time.thread_time() - self._begun[1], self._spilled.count_bytes()
         number, self._open = self._open, None
         self.queue.put((number, what[0], head, blob, random_state(), _missing_file(what[1]), changed, took))
 
@@ -160,6 +164,33 @@ class _Replies:
 
     def close(self) -> None:
         pass
+
+
+class _Spilled:
+    """What Ray's object store of this node has written to a disk, because it was full."""
+
+    def __init__(self) -> None:
+        self._looked, self._bytes = -_LOOKS, 0
+
+    def count_bytes(self) -> int:
+        now = time.monotonic()
+        if now - self._looked >= _LOOKS:
+            self._looked, self._bytes = now, sum(map(_size_of, self._list_files()))
+        return self._bytes
+
+    def _list_files(self) -> list[str]:
+        """Return where Ray writes unless it was told another place."""
+        import ray
+
+        runtime = ray.get_runtime_context()
+        folder = os.path.join(ray._private.worker.global_worker.node.get_session_dir_path(), f"{_SPILLS}_{runtime.get_node_id()}")
+        return [os.path.join(folder, name) for name in os.listdir(folder)] if os.path.isdir(folder) else []
+
+
+def _size_of(file: str) -> int:
+    with contextlib.suppress(OSError):  # removed meanwhile
+        return os.path.getsize(file)
+    return 0
 
 
 class _Watched:

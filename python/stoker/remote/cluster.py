@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import sys
@@ -19,23 +20,38 @@ class Lack(Exception):
     """Workers cannot run in the cluster; the message says why and what to do."""
 
 
-def start_actors(count: int, address: str, ahead: int) -> list[tuple[Any, str]]:
-    """Return so many actors, each with its node's name, that take so many questions ahead. Raises Lack."""
+class Died(Lack):
+    """An actor died before it was there, as when its node goes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Actor:
+    """One that has started."""
+
+    handle: Any
+    node: str  # its name
+    store: int | None  # bytes of Ray's object store there
+
+
+def start_actors(count: int, address: str, ahead: int) -> list[Actor]:
+    """Return so many actors that take so many questions ahead. Raises Lack."""
     ray = _connect(address)
     calls = ahead + _SPARE_CALLS
     kind = ray.remote(_actor_class()).options(max_concurrency=calls, **_placement(ray, address), runtime_env={"env_vars": _environment()})
     actors = [kind.remote() for _ in range(count)]
     asked = [each.call.remote("name_node") for each in actors]
     _, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE)
-    lack = f"{len(waiting)} of {count} workers found no free core in {_PATIENCE:.0f} s; `ray status` lists the cores"
+    lack = Lack(f"{len(waiting)} of {count} workers found no free core in {_PATIENCE:.0f} s; `ray status` lists the cores")
     if not waiting:
         try:
-            return list(zip(actors, _tell_apart(ray.get(asked))))
+            places = ray.get(asked)
+            stores = {node["NodeID"]: int(node["Resources"].get("object_store_memory", 0)) or None for node in ray.nodes()}
+            return [Actor(*each, stores.get(number)) for *each, (_, number) in zip(actors, _tell_apart(places), places)]
         except ray.exceptions.RayError as error:
-            lack = f"a worker did not start: {str(error).strip().splitlines()[-1]}"
+            lack = Died(f"a worker did not start: {str(error).strip().splitlines()[-1]}")
     for each in actors:
         ray.kill(each)
-    raise Lack(lack)
+    raise lack
 
 
 def _tell_apart(nodes: list[tuple[str, str]]) -> list[str]:

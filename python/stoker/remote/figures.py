@@ -17,12 +17,14 @@ class Node:
     """The workers of one node, and sums over their batches."""
 
     workers: int = 0
+    ahead: int = 0  # batches that each worker may have begun
     batches: int = 0
     fetch: float = 0.0  # seconds in which workers prepared them
     cpu: float = 0.0  # of these, of the preparing thread on a core
     moved: float = 0.0  # seconds from the worker's hands into the trainer's
     bytes: int = 0
-    put: float = 0.0  # seconds
+    store: int | None = None  # bytes of Ray's object store there
+    spilled: int | None = None  # bytes that the store did not hold and wrote to a disk
 
 
 nodes: dict[str, Node] = {}

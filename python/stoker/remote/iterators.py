@@ -73,5 +73,5 @@ def _make_context(loader: torch.utils.data.DataLoader[Any], address: str) -> Any
     except ImportError as error:
         raise Lack(f"{error} (pip install ray)") from None
     context = workers.Context(loader, address)
-    say_once(say_where([node for _, node in context.actors]))
+    say_once(say_where([actor.node for actor in context.actors]))
     return context

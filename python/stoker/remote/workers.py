@@ -57,7 +57,7 @@ class Context:
         return self.done
 
     def Process(self, target: Any, args: tuple[Any, ...]) -> _Worker:
-        worker = _Worker(self, target, args, *self.actors[len(self.workers)])
+        worker = _Worker(self, target, args, self.actors[len(self.workers)])
         self.workers.append(worker)
         return worker
 
@@ -109,8 +109,8 @@ class _Worker:
 
     daemon, exitcode = True, None
 
-    def __init__(self, context: Context, target: Any, args: tuple[Any, ...], actor: Any, node: str) -> None:
-        self._context, self._actor, self.node = context, actor, node
+    def __init__(self, context: Context, target: Any, args: tuple[Any, ...], actor: cluster.Actor) -> None:
+        self._context = context
         given = inspect.signature(target).bind(*args).arguments
         given["index_queue"].worker = self
         for name in ("dataset_holder", "index_queue", "data_queue", "done_event"):
@@ -129,7 +129,15 @@ class _Worker:
         self._changes: bool | None = False  # whether fetches change the data set
         self._replaced = 0
         self._ends = self._dead = False
-        figures.find_node(node).workers += 1
+        self._take_actor(actor)
+
+    def _take_actor(self, actor: cluster.Actor) -> None:
+        self._actor, self.node = actor.handle, actor.node
+        node = figures.find_node(self.node)
+        node.workers, node.ahead, node.store = node.workers + 1, self._context.ahead, actor.store
+
+    def _leave_node(self) -> None:
+        figures.find_node(self.node).workers -= 1
 
     @property
     def pid(self) -> int:
@@ -194,13 +202,14 @@ class _Worker:
     def _note(self, reply: Any, took: float) -> None:
         if len(reply) == 1:
             return
-        fetch, cpu, inside = reply[7]
+        fetch, cpu, spilled, inside = reply[7]
         node = figures.find_node(self.node)
         node.batches += 1
         node.fetch += fetch
         node.cpu += cpu
         node.moved += took - inside
         node.bytes += len(reply[2]) + reply[3].nbytes
+        node.spilled = spilled
 
     def replace(self, reason: str) -> None:
         """Replace an actor that died by another one, which continues with its batches, if that is possible."""
@@ -214,22 +223,29 @@ class _Worker:
             return
         self._kill()
         try:
-            [(actor, node)] = cluster.start_actors(1, self._context.address, self._context.ahead)
+            actor = self._start_another()
         except cluster.Lack as lack:
             say(f"{why}, and no other takes its place: {lack}")
             self._dead = True
             return
-        say(f"{why}: one on {node} goes on with the same batches")
-        figures.find_node(self.node).workers -= 1
-        figures.find_node(node).workers += 1
+        say(f"{why}: one on {actor.node} goes on with the same batches")
         with self._guard:
-            self._actor, self.node, self._replaced = actor, node, self._replaced + 1
+            self._leave_node()
+            self._take_actor(actor)
+            self._replaced += 1
             self._early.clear()
             self._begin(self._next, self._random)
             for number in range(self._next, self._count):
                 self._send(number)
             if self._ends:
                 self._actor.call.remote("end", self._count)
+
+    def _start_another(self) -> cluster.Actor:
+        """Return a new actor. Its node may die while it starts."""
+        for _ in range(_REPLACED - 1):
+            with contextlib.suppress(cluster.Died):
+                return cluster.start_actors(1, self._context.address, self._context.ahead)[0]
+        return cluster.start_actors(1, self._context.address, self._context.ahead)[0]
 
     def end(self) -> None:
         self._dead = True
@@ -242,7 +258,7 @@ class _Worker:
 
     def terminate(self) -> None:
         if not self._dead:
-            figures.find_node(self.node).workers -= 1
+            self._leave_node()
         self._dead = True
         self._kill()
 
