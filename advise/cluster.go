@@ -21,6 +21,7 @@ func (a adviser) cluster() (Fix, string) {
 	fix := Fix{Name: string(stoker.NumWorkers), Effort: Machine, Risk: NoRisk, Cause: true, Forecast: a.atMost(atRemoval(a.verdict.Stall))}
 	switch a.verdict.Class {
 	case diagnose.ClusterWorkers:
+		fix.Effort = Flag
 		return a.moreInCluster(fix)
 	case diagnose.ClusterSlowNode:
 		fix.Name, fix.Title = "slow-node", "take "+k.Nodes[0].Name+" out of the cluster, or what else runs there"

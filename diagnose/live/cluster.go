@@ -36,10 +36,10 @@ func (l filler) fillCluster(k *measure.Cluster) {
 // askStoreFull is whether a node's object store has room for its workers' batches.
 func askStoreFull(k *measure.Cluster) diagnose.Quantity {
 	node, full := k.FullestStore()
-	said := fmt.Sprintf("Ray's object store of %s has %s, and its workers' batches take up to %s of it", node.Name,
+	said := fmt.Sprintf("Ray's object store of %s has %s, its workers' batches take up to %s", node.Name,
 		quantity.AboutBytes(node.Store), quantity.AboutBytes(node.Held))
 	if node.Spilled > 0 {
-		said += fmt.Sprintf("; %s were on its disk for want of room", quantity.AboutBytes(node.Spilled))
+		said += fmt.Sprintf(", and %s were on its disk for want of room", quantity.AboutBytes(node.Spilled))
 	}
 	return diagnose.AskShareOr(0, "Is an object store of the cluster full?", min(1, full), diagnose.StoreFull, "").
 		WithEvidence(full, "ratio", string(recording.RemoteStore), "%s", said)
@@ -56,6 +56,6 @@ func (l filler) askSlowNode(k *measure.Cluster) diagnose.Quantity {
 		return q
 	}
 	return q.WithEvidence(slowest.Fetch, "seconds", string(recording.RemoteFetch),
-		"a batch takes a worker on %s %s, and %s on the other nodes; its workers are at work %s of the time", slowest.Name,
+		"a batch takes a worker on %s %s, and %s on the other nodes. Its workers are at work %s of the time", slowest.Name,
 		quantity.AboutSeconds(slowest.Fetch), quantity.AboutSeconds(k.Usual()), quantity.Percent(min(1, busy)))
 }

@@ -66,7 +66,7 @@ var clusterNetwork = Rule{
 
 var clusterStore = Rule{
 	Class: diagnose.ClusterStore,
-	Title: "Ray's object store is full",
+	Title: "An object store of the cluster is full",
 	Text: "The batches that are under way take more than a node's object store has. It writes them to a disk, or lets " +
 		"workers wait until there is room.",
 	Limits: "What other jobs keep in the store is not counted, and its files are found only where Ray keeps them by itself.",

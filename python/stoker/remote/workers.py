@@ -276,6 +276,16 @@ def _read_process() -> dict[str, Any]:
 
 def _receive(context: Context) -> None:
     """Put what the workers send on the iterator's queue: one thread for all of them."""
+    try:
+        _pass_replies_on(context)
+    except Exception as error:  # torch then says that its workers exited, where it would wait for ever
+        say(f"batches of the cluster cannot be taken ({type(error).__name__}: {error}): has it the same version of stoker?")
+        for worker in context.workers:
+            worker.end()
+    atexit.unregister(context.stop)
+
+
+def _pass_replies_on(context: Context) -> None:
     said = False
     while not context.done.is_set() and ray.is_initialized():
         try:
@@ -289,7 +299,6 @@ def _receive(context: Context) -> None:
             context.results.put(_unpack(*reply[1:4]))
             del reply  # and with it the batch, which the store keeps as long
         del ended
-    atexit.unregister(context.stop)
 
 
 def _unpack(index: Any, head: bytes, blob: Any) -> Any:
