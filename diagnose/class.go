@@ -167,13 +167,13 @@ var Classes = []Word{
 	{
 		string(ClusterSlowNode),
 		"of these, batches take far longer on one node, and as they come in turn all others wait for it",
-		"take the node out of the cluster, or what else runs on it; in_order=False gives batches as they get ready",
+		"take the node out of the cluster, or what else runs on it, or give batches as they get ready (in_order=False)",
 	},
 	{
 		string(ClusterNetwork),
 		"of these, a batch is longer on its way to the trainer than a worker prepares it",
 		"fewer bytes (uint8 instead of float32, normalised on the device), nodes that are nearer, or a larger " +
-			"prefetch_factor where the network is slow to answer and not full",
+			"prefetch_factor if the network is slow to answer and not full",
 	},
 	{
 		string(ClusterStore),

@@ -2,7 +2,7 @@
 """Workers in a Ray cluster of three nodes on this machine, beside the script alone: are batches equal, what do they cost, what do deaths do?
 
     python/.venv/bin/python bench/loader/remote.py equal            digests of each kind of data set
-    python/.venv/bin/python bench/loader/remote.py cost             CPU of the trainer's process, batches and bytes a second
+    python/.venv/bin/python bench/loader/remote.py cost             CPU of the trainer's node, batches and bytes a second
     python/.venv/bin/python bench/loader/remote.py deaths --kills 30 --of actor node
     python/.venv/bin/python bench/loader/remote.py record network --recording run.jsonl.gz    a loop that is starved in one way
 
@@ -20,7 +20,6 @@ import io
 import json
 import os
 import random
-import resource
 import shlex
 import signal
 import statistics
@@ -34,6 +33,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 STOKER = os.environ.get("STOKER_BIN") or str(ROOT / "bin/stoker")
 COST = 0.02  # seconds a sample takes in `cost`: asleep, as this machine has no cores for more workers
+BIG_STORE = 1 << 30  # in `cost`
 STORE = 200 << 20  # bytes of each node's object store: /dev/shm is shared by all three
 SILENCE = 6  # seconds in which a node answers nothing
 #: The head gives a node up after 5 s without an answer, in place of some 30 s. So 6 s do what 30 s do to a cluster as it comes.
@@ -50,19 +50,18 @@ def train():
     torch.manual_seed(7)
     loader = KINDS[kind](workers)
     for _ in range(epochs):
-        begun, used, count, size = time.perf_counter(), time.process_time(), 0, 0
+        begun, count, size = time.perf_counter(), 0, 0
         for batch in loader:
             count += 1
-            if kind == "asleep":
-                size += batch.nbytes
+            if kind in TIMED:
+                size += (batch if kind == "asleep" else batch[0]).nbytes
                 continue
             digest = hashlib.sha256()
             add(batch, digest)
             print(digest.hexdigest()[:16], flush=True)
-        if kind == "asleep":
-            seconds, used = time.perf_counter() - begun, time.process_time() - used
-            below = resource.getrusage(resource.RUSAGE_CHILDREN)
-            print(json.dumps({"batches": count, "seconds": seconds, "cpu": used, "below": below.ru_utime + below.ru_stime, "bytes": size}), flush=True)
+        if kind in TIMED:
+            print(json.dumps({"batches": count, "seconds": time.perf_counter() - begun, "bytes": size}), flush=True)
+            time.sleep(1)  # others look at the CPU that it has used
 
 
 def add(value, digest):
@@ -79,10 +78,10 @@ def add(value, digest):
         digest.update(repr(value).encode())
 
 
-def load(dataset, workers, **more):
+def load(dataset, workers, batch=4, **more):
     from torch.utils.data import DataLoader
 
-    return DataLoader(dataset, 4, num_workers=workers, persistent_workers=workers > 0, **more)
+    return DataLoader(dataset, batch, num_workers=workers, persistent_workers=workers > 0, **more)
 
 
 def pictures(workers):
@@ -172,6 +171,15 @@ class Scenes:
         import torch
 
         return Scene(torch.rand(500 + index, 3), [torch.rand(4) for _ in range(index % 5)], f"scene {index}")
+
+
+def photos(workers):
+    from torch.utils.data import ConcatDataset
+    from torchvision import transforms as T
+    from torchvision.datasets import ImageFolder
+
+    folder = ImageFolder("photos", T.Compose([T.RandomResizedCrop(SHAPE[1:]), T.RandomHorizontalFlip(), T.ToTensor()]))
+    return load(ConcatDataset([folder] * 100), workers, 32, shuffle=True)
 
 
 def as_is(samples):
@@ -275,7 +283,9 @@ KINDS = {
     "webdataset": shards,
     "scenes": lambda workers: load(Scenes(), workers, collate_fn=as_is),
     "asleep": lambda workers: load(Asleep(), workers),
+    "photos": photos,
 }
+TIMED = ("asleep", "photos")  # of `cost`
 NEEDS = {"video": "av", "audio": "soundfile", "HDF5": "h5py", "webdataset": "webdataset"}
 
 
@@ -287,7 +297,11 @@ def prepare():
 
     chance = np.random.default_rng(1)
     os.makedirs("pictures/a")
+    os.makedirs("photos/a")
     os.makedirs("shards")
+    for number in range(12):
+        noise = chance.integers(0, 255, (30, 40, 3), np.uint8)
+        Image.fromarray(noise).resize((500, 375), Image.BICUBIC).save(f"photos/a/{number}.jpg")
     tars = [tarfile.open(f"shards/{number}.tar", "w") for number in range(4)]
     for number in range(48):
         out = io.BytesIO()
@@ -352,7 +366,7 @@ def compare(arguments):
     with cluster(arguments.cores) as (own, _):
         for kind in KINDS:
             library = NEEDS.get(kind)
-            if kind == "asleep" or (library and not importlib.util.find_spec(library)):
+            if kind in TIMED or (library and not importlib.util.find_spec(library)):
                 if library:
                     print(f"{kind}: left out, {library} is not installed")
                 continue
@@ -364,21 +378,50 @@ def compare(arguments):
 
 
 def measure(arguments):
-    """Print CPU of the trainer's process a batch, batches and MB a second, by workers; the median of rounds in turn."""
-    print("| workers | where | batches/s | MB/s | CPU-ms a batch, trainer |\n| ---: | --- | ---: | ---: | ---: |")
-    with cluster(arguments.cores) as (own, _):
-        for workers in arguments.workers:
-            found = {"this node": [], "Ray": []}
-            for _ in range(arguments.rounds):
-                for where, address in (("this node", None), ("Ray", own.address)):
-                    found[where].append(json.loads(run("asleep", workers, 2, address)[-1]))
-            for where, rounds in found.items():
-                rates = [each["batches"] / each["seconds"] for each in rounds]
-                used = [1000 * each["cpu"] / each["batches"] for each in rounds]
-                size = rounds[0]["bytes"] / rounds[0]["batches"] / 1e6
-                print(f"| {workers} | {where} | {statistics.median(rates):.1f} | {size * statistics.median(rates):.0f} | "
-                      f"{statistics.median(used):.2f} ({min(used):.2f} to {max(used):.2f}) |", flush=True)  # fmt: skip
+    """Print the trainer's node's CPU a batch, batches and MB a second, by workers; the median of rounds in turn.
+
+    Of two epochs with the same workers the second counts. Ray's own processes are those of the trainer's node.
+    """
+    print("| work | workers | where | batches/s | MB/s | CPU-ms a batch: trainer | its local workers | Ray there |")
+    print("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
+    with cluster(arguments.cores, BIG_STORE) as (own, _):
+        for kind in arguments.work:
+            for workers in arguments.workers:
+                found = {"this node": [], "Ray": []}
+                for _ in range(arguments.rounds):
+                    for where, address in (("this node", None), ("Ray", own.address)):
+                        found[where].append(time_epoch(kind, workers, address, own.head_node))
+                for where, rounds in found.items():
+                    rates = [each["batches"] / each["seconds"] for each in rounds]
+                    size = rounds[0]["bytes"] / rounds[0]["batches"] / 1e6
+                    cells = " | ".join(say_spread([1000 * each["used"][who] / each["batches"] for each in rounds]) for who in ("trainer", "workers", "Ray"))
+                    print(f"| {kind} | {workers} | {where} | {statistics.median(rates):.1f} | {size * statistics.median(rates):.0f} | {cells} |", flush=True)
     return 0
+
+
+def say_spread(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def time_epoch(kind, workers, address, head):
+    """Run the script; returns the figures of its second epoch, with the CPU that each used meanwhile."""
+    script = subprocess.Popen(command(kind, workers, 2, address), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    rays = [each.process.pid for group in head.all_processes.values() for each in group] if address else []
+    looks = []
+    for line in script.stdout:
+        below = children(script.pid)
+        looks.append({"trainer": cpu_of(script.pid), "workers": sum(map(cpu_of, below)), "Ray": sum(map(cpu_of, rays))})
+    told = script.stderr.read()
+    if script.wait() or len(looks) != 2 or bool(address) != ("run in the Ray cluster" in told):
+        raise SystemExit(f"{kind}: {told[-2000:]}")
+    return {**json.loads(line), "used": {who: looks[1][who] - looks[0][who] for who in looks[0]}}
+
+
+def cpu_of(pid):
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def kill(arguments):
@@ -480,6 +523,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=32, help="of a recording's loop")
     parser.add_argument("--cores", type=int, default=16, help="of each of two nodes")
     parser.add_argument("--workers", type=int, nargs="+", default=[4, 8, 16])
+    parser.add_argument("--work", nargs="+", choices=TIMED, default=list(TIMED), help="in cost: asleep, or photos that are decoded")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--of", nargs="+", choices=("actor", "node", "silence"), default=["actor", "node", "silence"], help=f"silence: a node stands still for {SILENCE} s")
     parser.add_argument("--kills", type=int, default=30, help="of each")

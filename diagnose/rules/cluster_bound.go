@@ -69,7 +69,7 @@ var clusterStore = Rule{
 	Title: "An object store of the cluster is full",
 	Text: "The batches that are under way take more than a node's object store has. It writes them to a disk, or lets " +
 		"workers wait until there is room.",
-	Limits: "What other jobs keep in the store is not counted, and its files are found only where Ray keeps them by itself.",
+	Limits: "What other jobs keep in the store is not counted, nor are its files if Ray was told another folder.",
 	check: func(c *inquiry) float64 {
 		full := c.yes(c.ClusterStoreFull)
 		c.because(c.ClusterStoreFull.Evidence, c.ClusterMoves.Evidence)

@@ -41,7 +41,7 @@ def start_actors(count: int, address: str, ahead: int) -> list[Actor]:
     actors = [kind.remote() for _ in range(count)]
     asked = [each.call.remote("name_node") for each in actors]
     _, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE)
-    lack = Lack(f"{len(waiting)} of {count} workers found no free core in {_PATIENCE:.0f} s; `ray status` lists the cores")
+    lack = Lack(f"{len(waiting)} of {count} workers found no node with room in {_PATIENCE:.0f} s; `ray status` lists what is free")
     if not waiting:
         try:
             places = ray.get(asked)
@@ -111,12 +111,22 @@ def _placement(ray: Any, address: str) -> dict[str, Any]:
     """Return Ray's options for a worker: one core, on a node other than the trainer's if there is one."""
     if address == LOCAL:
         return {"num_cpus": 0}
-    own = ray.get_runtime_context().get_node_id()
-    if os.environ.get("STOKER_FEED_RAY_HERE") == "1" or not any(node["Alive"] and node["NodeID"] != own for node in ray.nodes()):
-        return {"num_cpus": 1}
-    from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
+    wanted = {name: float(amount) for name, amount in _read_pairs("STOKER_FEED_RAY_RESOURCES").items()}
+    options: dict[str, Any] = {"num_cpus": wanted.pop("CPU", 1), "resources": wanted}
+    from ray.util.scheduling_strategies import In, NodeLabelSchedulingStrategy, NotIn
 
-    return {"num_cpus": 1, "scheduling_strategy": NodeLabelSchedulingStrategy(hard={"ray.io/node-id": NotIn(own)})}
+    labels: dict[str, Any] = {name: In(value) for name, value in _read_pairs("STOKER_FEED_RAY_LABELS").items()}
+    own = ray.get_runtime_context().get_node_id()
+    others = any(node["Alive"] and node["NodeID"] != own for node in ray.nodes())
+    if others and os.environ.get("STOKER_FEED_RAY_HERE") != "1":
+        labels["ray.io/node-id"] = NotIn(own)
+    return {**options, "scheduling_strategy": NodeLabelSchedulingStrategy(hard=labels)} if labels else options
+
+
+def _read_pairs(variable: str) -> dict[str, str]:
+    """Return what `stoker feed --ray-resources` and --ray-labels hand over: NAME=VALUE,…"""
+    pairs = (pair.partition("=") for pair in os.environ.get(variable, "").split(",") if pair)
+    return {name: value for name, _, value in pairs}
 
 
 def _environment() -> dict[str, str]:
