@@ -220,6 +220,7 @@ const (
 	DiskLimitUsed  = 0.8  // share of a group's limit; [J] the kernel's bursts leave some
 	LeastFetching  = 0.02 // share of the time, below which nothing is fetched to judge by; [J]
 	UsualWait      = 0.01 // share of a step, that a usual wait counts as at least; [J]
+	SlowOfWait     = 0.5  // share of the wait for input, that slow fetches take at least if they are its cause; [J]
 	ShmPlanned     = 0.8  // share of /dev/shm that queued batches take; [J] batches differ
 	PinnedShare    = 0.25 // share of the machine's memory that queued batches lock; [J]
 	ShmLeft        = 0.1  // share of /dev/shm that is left at least; [J] others use it as well
