@@ -18,7 +18,10 @@ func (a adviser) cluster() (Fix, string) {
 	if k == nil || !a.verdict.Class.Is(diagnose.ClusterBound) {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: string(stoker.NumWorkers), Effort: Machine, Risk: NoRisk, Cause: true, Forecast: a.atMost(atRemoval(a.verdict.Stall))}
+	fix := Fix{
+		Name: string(stoker.NumWorkers), Effort: Machine, Risk: NoRisk, Cause: true,
+		Forecast: a.atMost(atRemoval(a.verdict.Stall)),
+	}
 	switch a.verdict.Class {
 	case diagnose.ClusterWorkers:
 		fix.Effort = Flag

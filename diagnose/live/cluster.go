@@ -15,7 +15,8 @@ import (
 // machine's processes, cores and disks.
 func (l filler) fillCluster(k *measure.Cluster) {
 	none := diagnose.Quantity{}
-	l.LaunchThreadLoads, l.WorkersLoad, l.WorkersSaturated, l.TakesBatchesOver, l.FewAreSlow = none, none, none, none, none
+	l.LaunchThreadLoads, l.WorkersLoad, l.WorkersSaturated = none, none, none
+	l.TakesBatchesOver, l.FewAreSlow = none, none
 	l.LoadingWaitsForStorage, l.LoadingLacksCores, l.QuotaTakesCores, l.OthersTakeCores = none, none, none, none
 	l.FetchEvidence, l.Lines = nil, nil
 	l.ClusterLoads = diagnose.AskFact("Do the loader's workers run in a Ray cluster?", true, diagnose.WorkersText(l.Costs))
