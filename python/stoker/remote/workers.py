@@ -24,6 +24,7 @@ from . import cluster, figures, packing
 _REPLACED = 3  # times that a worker is replaced without a result between
 #: Variables of which a node has its own.
 _NODES_OWN = ("PATH", "LD_", "HOME", "HOST", "PWD", "TMP", "TEMP", "XDG_", "CUDA_VISIBLE", "RAY_", "PYTHONPATH", "STOKER_")
+_STARTS = 10  # times [J] that a worker's replacement is started, if its node dies meanwhile
 _TURN = 0.5  # seconds after which the receiving thread looks whether its iterator has ended
 
 
@@ -242,7 +243,7 @@ class _Worker:
 
     def _start_another(self) -> cluster.Actor:
         """Return a new actor. Its node may die while it starts."""
-        for _ in range(_REPLACED - 1):
+        for _ in range(_STARTS - 1):
             with contextlib.suppress(cluster.Died):
                 return cluster.start_actors(1, self._context.address, self._context.ahead)[0]
         return cluster.start_actors(1, self._context.address, self._context.ahead)[0]
