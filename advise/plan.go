@@ -47,7 +47,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	}
 	for _, propose := range []func() (Fix, string){
 		a.split, a.shards, a.removeFindings, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder,
-		a.workers, a.collate, a.slow, a.feed,
+		a.workers, a.cluster, a.collate, a.slow, a.feed,
 		a.deferred,
 		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,

@@ -96,6 +96,14 @@ var (
 	// AwayWhileIdle is how much of the idle time that thread sleeps or is parked.
 	AwayWhileIdle = Ramp{0.2, 0.4, "share of the idle time", "[J]"}
 
+	// BatchesOnTheWay is how much of its time a batch of a worker in a cluster is on its way to the trainer. With
+	// two batches begun by each worker, up to half of it is hidden behind the next one's preparation.
+	BatchesOnTheWay = Ramp{0.5, 0.65, "share of a batch's time", "[J]"}
+	// StoreFull is how much of an object store the batches of a loader take at most. Others use it as well.
+	StoreFull = Ramp{0.6, 0.9, "share of the store", "[J]"}
+	// NodeSlower is how much less time a batch takes on the other nodes than on the slowest.
+	NodeSlower = Ramp{0.25, 0.5, "share of its time", "[J]"}
+
 	// FewSlow is how unevenly long fetches take, from which few slow ones hold the others up. Fetches of
 	// samples that are alike vary by less than half of their mean.
 	FewSlow = Ramp{1, 1.5, "coefficient of variation", "[J]"}

@@ -249,6 +249,9 @@ func (l filler) fillInput() {
 	l.CoreEvidence = l.describeCoreRivals()
 	l.Lines = l.findLines()
 	l.FetchEvidence = slices.Concat(l.describeFetch(), l.LineEvidence())
+	if l.Costs.Cluster != nil {
+		l.fillCluster(l.Costs.Cluster)
+	}
 	switch l.LoaderIterated = len(l.run.Facts.Loaders) > 0; {
 	case l.HasSteps && l.Costs.Other(l.run) != "":
 		l.fillOtherInput()

@@ -322,6 +322,11 @@ func (c Costs) FromStorage() string {
 // setPrepare splits the preparation of a batch into waiting and core time, and takes off
 // the core time what the present number of workers adds to it.
 func (c Costs) setPrepare(run *recording.Run, s *predict.Setup) {
+	if c.Cluster != nil { // to this machine's cores a worker elsewhere is something that is waited for
+		s.PrepareCPU, s.HandOver = stoker.Exactly(predict.NoWork), stoker.Exactly(predict.NoWork)
+		s.Wait, s.Waiters = stoker.Exactly(c.Fetch/s.Batch), float64(c.Workers)
+		return
+	}
 	cpu := c.FetchCPU
 	if c.Workers > 0 && c.Feed == nil && c.WorkerCPU > stat.Or(cpu, 0) {
 		cpu = c.WorkerCPU // decoders may use their own threads

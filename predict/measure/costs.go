@@ -102,6 +102,9 @@ type Costs struct {
 	WorkerMemory float64 // resident set of one worker, bytes
 
 	Feed *Feeding // what stoker's loader tells of itself; nil for others. Its threads are the workers
+
+	// Cluster is what workers in a Ray cluster do, of which Workers and Fetch are; nil for others.
+	Cluster *Cluster
 }
 
 // Fed reports whether a loader feeds the steps, as far as that was seen.

@@ -28,6 +28,7 @@ func Measure(run *recording.Run, w recording.Window) Costs {
 	c.takeCores(run)
 	c.addStorage(run)
 	c.readFeeding(run)
+	c.readCluster(run)
 	c.Split = c.splitFetch(run)
 	return c
 }
