@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -237,7 +238,7 @@ var ofExchange = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
 
 // checkBeside refuses to move the host's work next to the device's if a file holds a kernel or two: one has
 // to end before the host continues, or the host before it begins. It also does so if no steps repeat in a program
-// that does not train: compilation and first calls look the same, and come once.
+// that does not train, and no line of its own works: compilation and first calls look the same, and come once.
 func (g *gain) checkBeside() string {
 	kernels, repeats := g.verdict.Grounds.Kernels, len(g.costs.Window.Steps) > fewRepeats
 	switch {
@@ -246,10 +247,17 @@ func (g *gain) checkBeside() string {
 	case kernels < diagnose.FewWorks:
 		return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",
 			quantity.Many(kernels, "kernel"))
-	case !repeats && g.verdict.Grounds.Program != diagnose.Training:
+	case !repeats && g.verdict.Grounds.Program != diagnose.Training && !g.isOwnLine():
 		return "the file marks no steps: what the host does may be compilation, loading or a first call, which comes once"
 	}
 	return ""
+}
+
+// isOwnLine reports whether the host's work is on a line of Python that the file names.
+func (g *gain) isOwnLine() bool {
+	return slices.ContainsFunc(g.verdict.Findings, func(f diagnose.Finding) bool {
+		return f.Name == diagnose.FindingHostWork && strings.Contains(f.Source, ".py(")
+	})
 }
 
 // mostReads is how often a step asks the device for a value that it only shows. [J] A loss and one metric; a program
