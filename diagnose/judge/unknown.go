@@ -50,8 +50,7 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 	case c.OnlyRingKnown():
 		return ringEvidence(c)
 	}
-	var out []diagnose.Evidence
-	out = append(out, cutEvidence(c)...)
+	out := cutEvidence(c)
 	if lost := sumUnlinked(c.Causes); diagnose.HidesHost(lost, c.Idle) {
 		out = diagnose.AddEvidence(out, lost, "ratio", "trace.unlinked",
 			"the device is idle %s of the window, and %s of it passes before work that the file links to no launch",
