@@ -23,10 +23,11 @@ func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
 	return stoker.Change{Setting: name, From: from, To: to}
 }
 
-// What to do about a start and an end that take long.
+// What to do about a start, an end and work beside training that take long.
 const (
 	SlowStartAdvice = "do it once, and keep what it finds in a file that later starts read. To measure or count, " +
 		"a part of the data is enough"
+	BesideAdvice  = "if it is not needed each time: less often, on fewer samples, or in larger batches"
 	SlowEndAdvice = "end after a whole epoch instead of leaving the loop, or smaller batches"
 )
 

@@ -14,6 +14,7 @@ const (
 	FindingHung                  = "hung"
 	FindingHangs                 = "hangs"
 	FindingSlowStart             = "slow-start"
+	FindingBesideTraining        = "beside-training"
 	FindingSlowEnd               = "slow-end"
 	FindingSkippingBatches       = "skipping-batches"
 	FindingRepeatedSamples       = "repeated-samples"

@@ -580,6 +580,31 @@ func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
 }
 
 // A program that waits for its loader's workers at its end says so; one that saves a model there does not.
+// Work between epochs, in which the device is busy, costs a run as much as if it idled: its line is named.
+func TestBusyBesideTraining(t *testing.T) {
+	for stack, want := range map[string]bool{
+		"asleep;/home/me/train.py:33 speak;stoker/emulated.py:201 Device.item":                                    true,
+		"core;/home/me/train.py:20 main;torch/utils/data/dataloader.py:1 DataLoader.__iter__":                     false,
+		"asleep;/home/me/train.py:20 main;torch/utils/data/dataloader.py:1 _BaseDataLoaderIter.__next__;a.py:1 b": false,
+	} {
+		d := newDiary()
+		for range 6 {
+			for i := range 100 {
+				d.step(1, recording.Train, 0, 0.02, 0, i == 0)
+			}
+			d.pause(1.5, 0.95)
+		}
+		v := d.judgeSeen(map[string]float64{
+			stack: 0.6,
+			"asleep;/home/me/train.py:20 main;torch/utils/data/dataloader.py:1 _BaseDataLoaderIter.__next__": 0.1,
+		})
+		is := func(f diagnose.Finding) bool { return f.Name == diagnose.FindingBesideTraining }
+		if got := slices.ContainsFunc(v.Findings, is); got != want {
+			t.Errorf("%s: found %t, %s; edge %+v", stack, got, v.Headline(), v.Ledger.Find(diagnose.RowEdge))
+		}
+	}
+}
+
 // A run that had hardly begun to train, as one line takes so long before its first step, leads with that line.
 func TestSlowStartLeads(t *testing.T) {
 	for line, want := range map[string]bool{

@@ -59,6 +59,11 @@ var (
 			SlowStartAdvice,
 		},
 		{
+			FindingBesideTraining,
+			"evaluation, or work between epochs, takes a quarter of the run or more while the device is busy with it",
+			BesideAdvice,
+		},
+		{
 			FindingSlowEnd,
 			"after the last step the program waits for its loader's workers, which finish the batches that they have begun",
 			SlowEndAdvice,

@@ -187,6 +187,8 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 			}
 		}
 		return "no change here has a measurable gain", ""
+	case v.Class == diagnose.Unknown && sayOutside(v, "") != "":
+		return lowerFirst(sayOutside(v, "")), ""
 	case v.Class == diagnose.Unknown:
 		return diagnose.TakeTrace(v.Grounds.Framework)
 	case v.Class == diagnose.NotTraining && skips(v):
@@ -200,14 +202,22 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 	if why := whyNone(v, plan); why != "" {
 		return "no change is named: " + why, ""
 	}
-	next = strings.TrimSuffix(SayWhatElse(v), ".")
-	isStart := func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSlowStart }
-	if at := slices.IndexFunc(v.Findings, isStart); at >= 0 {
-		start := v.Findings[at]
-		next += fmt.Sprintf(". Starting takes %s at %s: %s", quantity.AboutSeconds(start.Seconds),
-			ShortenPlace(start.Source, 60), start.Advice)
+	return strings.TrimSuffix(SayWhatElse(v), ".") + sayOutside(v, ". "), ""
+}
+
+// sayOutside returns what takes long outside of the steps, with what to do about it, behind a separator; "" if
+// nothing does.
+func sayOutside(v diagnose.Verdict, separator string) string {
+	for _, f := range v.Findings {
+		about := map[string]string{
+			diagnose.FindingSlowStart: "Starting", diagnose.FindingBesideTraining: "Other work than training",
+		}[f.Name]
+		if about != "" {
+			return separator + fmt.Sprintf("%s takes %s at %s: %s", about, quantity.AboutSeconds(f.Seconds),
+				ShortenPlace(f.Source, 60), f.Advice)
+		}
 	}
-	return next, ""
+	return ""
 }
 
 // settingsOfClass lists the settings that the advice of a class names.

@@ -45,6 +45,9 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	if v.Headline() != diagnose.StartUp {
 		v.Findings = append(v.Findings, ledger.FindSlowStart(v.Ledger)...)
 	}
+	if v.Lead == nil {
+		v.Findings = append(v.Findings, ledger.FindBeside(v.Ledger)...)
+	}
 	now := run.SettingsOf(c.Costs.Window.PID, c.Costs.Window.Loader)
 	for i := range v.Findings {
 		v.Findings[i].Settings = now.Settle(v.Findings[i].Settings)

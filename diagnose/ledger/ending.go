@@ -49,3 +49,34 @@ func FindSlowEnd(l diagnose.Ledger) []diagnose.Finding {
 	f.Advice = diagnose.SlowEndAdvice
 	return []diagnose.Finding{f}
 }
+
+// Shares of a run's recurring time and seconds from which work beside training is worth a word, though the device is
+// busy with it. [J]
+const (
+	longBeside      = 0.25
+	secondsOfBeside = 5.0
+)
+
+// FindBeside tells of evaluation, or of work between epochs, that takes much of a run while the device works for it:
+// no idle time shows it.
+func FindBeside(l diagnose.Ledger) (out []diagnose.Finding) {
+	for _, r := range l.Rows {
+		beside := r.Name == diagnose.RowEvaluation || r.Name == diagnose.RowEdge
+		named := r.IsOwnWork() && r.LineShare >= diagnose.NamedLine
+		if !beside || !named || r.Seconds < max(secondsOfBeside, longBeside*l.Recurring()) || !(r.Busy > r.Seconds/2) {
+			continue
+		}
+		f := diagnose.NewTextFinding(diagnose.FindingBesideTraining, fmt.Sprintf(
+			"%s takes %s of the run, and the device works for it %s of that: at %s",
+			besideNames[r.Name], quantity.Percent(r.Share), quantity.Percent(r.Busy/r.Seconds), r.Line.String()))
+		f.Source, f.Seconds, f.Share = r.Line.Where().String(), r.Seconds, r.Share
+		f.Advice = diagnose.BesideAdvice
+		out = append(out, f)
+	}
+	return out
+}
+
+// besideNames begin a sentence.
+var besideNames = map[diagnose.RowName]string{
+	diagnose.RowEvaluation: "evaluation", diagnose.RowEdge: "what the program does between epochs",
+}

@@ -168,6 +168,28 @@ func (f *filler) nameEdge(r *diagnose.Row) {
 			return
 		}
 	}
+	if r.Busy > r.Seconds/2 {
+		f.nameBusyEdge(r, seen, often)
+	}
+}
+
+// nameBusyEdge names the line of the program from which the device works between epochs, if one has enough of the
+// time. The function that trains waits there for the steps that it has launched.
+func (f *filler) nameBusyEdge(r *diagnose.Row, seen diagnose.LoopLines, often float64) {
+	trains := map[string]bool{}
+	for _, line := range seen.Lines {
+		trains[line.Own.Function] = trains[line.Own.Function] || slices.Contains(ofLoader, line.Kind)
+	}
+	for _, line := range seen.Lines {
+		drains := line.Kind == diagnose.DeviceWait && strings.Contains(line.Call.Function, "synchronize")
+		if line.Own.File == "" || trains[line.Own.Function] || drains || f.isNamed(line.Line, r) {
+			continue
+		}
+		if often*line.Seconds >= diagnose.NamedLine*r.Seconds {
+			r.Line, r.LineShare = line.Line, min(1, often*line.Seconds/r.Seconds)
+		}
+		return
+	}
 }
 
 // outsideLoader is how much of the time between epochs passes outside of the loader, in the
