@@ -1,4 +1,4 @@
-"""The list of neighbours of each atom is searched anew in each epoch (atomistic-machine-learning/schnetpack#320, #313)."""
+"""The list of neighbours of each atom is computed again in each epoch (atomistic-machine-learning/schnetpack#320, #313)."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""The database lies on a file system that all machines share, and each row waits for it (atomistic-machine-learning/schnetpack#33)."""
+"""The database is on a file system that all machines share, and each row waits for it (atomistic-machine-learning/schnetpack#33)."""
 
 import os
 import sqlite3

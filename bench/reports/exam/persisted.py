@@ -1,4 +1,4 @@
-"""The loop stands still until each checkpoint is written (pytorch/torchtitan#302)."""
+"""The loop stops until each checkpoint is written (pytorch/torchtitan#302)."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""All workers begin anew at each epoch, and the first batch is waited for again (huggingface/pytorch-image-models#140)."""
+"""All workers start again at each epoch, and the loop waits for its first batch each time (huggingface/pytorch-image-models#140)."""
 
 import time
 
