@@ -3,7 +3,8 @@
 
     python3 bench/reports/reports.py                    # all
     python3 bench/reports/reports.py anew missing       # some
-    python3 bench/reports/reports.py --fresh            # those of fresh/, by somebody who did not write the rules
+    python3 bench/reports/reports.py --set fresh        # those of fresh/, by somebody who did not write the rules
+    python3 bench/reports/reports.py --set exam         # those of exam/, by somebody else who did not
     python3 bench/reports/reports.py --quiet            # healthy scripts: nothing may be advised with a gain
     python3 bench/reports/reports.py --fix              # and what came of the reporter's fix
     python3 bench/reports/reports.py --neighbours 4     # beside so many busy programs
@@ -102,9 +103,9 @@ def gains(diagnosis: dict) -> list[str]:
     return [fix["fix"] for fix in diagnosis["plan"] or [] if (fix.get("speedup") or {}).get("point") or (fix.get("run_speedup") or {}).get("high")]
 
 
-def run_reports(bench: Bench, names: list[str], with_fix: bool, fresh: bool) -> int:
-    missed, folder = 0, "fresh" if fresh else "scripts"
-    for truth in csv.DictReader((HERE / ("fresh" if fresh else ".") / "truths.csv").open()):
+def run_reports(bench: Bench, names: list[str], with_fix: bool, folder: str) -> int:
+    missed = 0
+    for truth in csv.DictReader((HERE / ("." if folder == "scripts" else folder) / "truths.csv").open()):
         name = truth["script"]
         if names and name not in names:
             continue
@@ -165,7 +166,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--quiet", action="store_true")
-    parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--set", choices=["scripts", "fresh", "exam"], default="scripts")
     parser.add_argument("--fix", action="store_true")
     parser.add_argument("--neighbours", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=30)
@@ -175,7 +176,7 @@ def main() -> int:
     options = parser.parse_args()
     bench = Bench(options)
     with neighbours(options.neighbours):
-        missed = run_quiet(bench, options.names) if options.quiet else run_reports(bench, options.names, options.fix, options.fresh)
+        missed = run_quiet(bench, options.names) if options.quiet else run_reports(bench, options.names, options.fix, options.set)
     return 1 if missed else 0
 
 
