@@ -165,7 +165,7 @@ func TestTheStartOfTheOnlyStepIsTakenOff(t *testing.T) {
 		k.put("cpu_op", "aten::randn", 0, start, 1, "")
 		k.put("cuda_runtime", "cudaMalloc", start/2, start/4, 1, "")
 		for i := range 60 {
-			k.launch(start+1+10*float64(i), 700, "aten::mm", "volta_sgemm_128x64_nn")
+			k.launch(start+1+10*float64(i), 700, "aten::mm", fmt.Sprintf("volta_sgemm_%dx64_nn", 32<<(i%6)))
 		}
 		k.put("cuda_runtime", "cudaDeviceSynchronize", start+700, 60*700, 1, "")
 		run := k.read(t)

@@ -13,6 +13,7 @@ var ofFindings = []struct {
 	risk           Risk
 }{
 	{diagnose.FindingAnomalyDetection, "switch autograd's anomaly detection off", NoRisk},
+	{diagnose.FindingInterpreterLock, "take what other threads compute in Python out of the trainer's process", NoRisk},
 	{diagnose.FindingCPUOptimizer, "step on the device, or by an optimizer that is made for the CPU", NumericsRisk},
 }
 
@@ -25,7 +26,7 @@ func (a adviser) removeFindings() (Fix, string) {
 			}
 			return Fix{
 				Name: f.Name, Title: change.title, Effort: Code, Risk: change.risk,
-				Forecast: a.atMost(a.atIdle()), Cause: true, Notes: []string{f.Advice},
+				Forecast: a.atMost(a.atIdle()), Cause: true, Notes: []string{f.Text, f.Advice},
 			}, ""
 		}
 	}

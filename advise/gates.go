@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -36,11 +37,15 @@ var gates = []struct {
 	{Program, "does a program of this kind have the setting?", false, (*gain).checkProgram},
 	{Program, "can the device do it?", false, (*gain).checkUnit},
 	{Program, "is something else the limit?", false, (*gain).checkLimit},
+	{Program, "is it more than a trial of a few kernels?", false, (*gain).checkTrial},
+	{Program, "is what it shortens the limit?", false, (*gain).checkAim},
+	{Program, "is it done already?", false, (*gain).checkDone},
 	{Evidence, "is the device's work in the file as it was?", false, (*gain).checkDamage},
 	{Evidence, "is it known what the host did before the work?", false, (*gain).checkLinks},
 	{Evidence, "does the device wait for the program?", false, (*gain).checkQueue},
 	{Evidence, "does the job wait for this rank?", false, (*gain).checkRank},
 	{Evidence, "is there work that could go on meanwhile?", false, (*gain).checkBeside},
+	{Evidence, "can the host do without what it waits for?", false, (*gain).checkReads},
 	{Evidence, "is the replay of the steps that are judged?", true, (*gain).checkSteps},
 	{Physics, "has the link room, and the device?", true, (*gain).checkRoom},
 	{Evidence, "is the reason of the delay in the file?", true, (*gain).checkDelays},
@@ -70,6 +75,100 @@ func (g *gain) checkUnit() string { return g.verdict.Grounds.LacksAnyUnit(g.fix.
 
 func (g *gain) checkLimit() string { return g.refuses(*g.fix) }
 
+// first is the setting that a change is about; "" of work that no setting moves.
+func (g *gain) first() stoker.Setting {
+	if len(g.fix.Changes) == 0 {
+		return ""
+	}
+	return g.fix.Changes[0].Setting
+}
+
+// changes reports whether a change is about one of some settings.
+func (g *gain) changes(settings []stoker.Setting) bool { return slices.Contains(settings, g.first()) }
+
+// ofModel are settings of a model as a whole: how it computes, and how much at a time.
+var ofModel = []stoker.Setting{
+	stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.BatchSize, stoker.FusedOptimizer,
+}
+
+// leastKinds is how many kinds of kernels a model has at least, if no steps repeat. [J] A layer has a product, a bias
+// or an activation, a norm or a sum, and something that moves data; the benchmark of an operator has one or two.
+const leastKinds = 5
+
+// checkTrial refuses settings of a model for a file that measures an operator, or that holds little but a start.
+func (g *gain) checkTrial() string {
+	kernels, kinds, steps := g.verdict.Grounds.Kernels, g.verdict.Grounds.Kinds, len(g.costs.Window.Steps)
+	if steps < fewRepeats && 0 < kernels && kernels < leastPass && g.changes(ofLaunches) {
+		return fmt.Sprintf("%s in the file, and no step comes twice: a program that starts looks so",
+			quantity.Many(kernels, "kernel"))
+	}
+	loops := g.verdict.Grounds.Program == diagnose.Training || steps > fewRepeats
+	if loops || kinds == 0 || kinds >= leastKinds || !g.changes(ofModel) {
+		return ""
+	}
+	return fmt.Sprintf("all that runs is %s of %s: this measures an operator, and the setting is one of a model",
+		quantity.Many(kernels, "kernel"), quantity.Many(kinds, "kind"))
+}
+
+// mostlyBusy is the share of the window in kernels from which to compute faster is what helps. [J]
+const mostlyBusy = 2.0 / 3
+
+// aims say which class a setting is for, and which share of the window kernels take at least. A value
+// of the setting comes first.
+var aims = []struct {
+	setting  stoker.Setting
+	value    any // nil is any
+	classes  []diagnose.Class
+	busy     bool // kernels have to run most of the window; of launch-bound it is not asked
+	shortens string
+}{
+	{stoker.Precision, nil, []diagnose.Class{diagnose.GPUBound}, true, "kernels"},
+	{stoker.TF32, nil, []diagnose.Class{diagnose.GPUBound}, true, "kernels"},
+	{stoker.Compile, "default", []diagnose.Class{diagnose.GPUBound, diagnose.LaunchBound}, true, "kernels"},
+	{stoker.Compile, nil, []diagnose.Class{diagnose.LaunchBound}, false, "launches"},
+	{stoker.CUDAGraphs, nil, []diagnose.Class{diagnose.LaunchBound}, false, "launches"},
+	{stoker.BatchSize, nil, []diagnose.Class{diagnose.LaunchBound}, false, "launches"},
+}
+
+// checkAim refuses what shortens a part of the steps that does not limit them.
+func (g *gain) checkAim() string {
+	if len(g.fix.Changes) == 0 {
+		return ""
+	}
+	class, kernels := g.verdict.Class, g.verdict.Shares.Kernel
+	for _, aim := range aims {
+		if aim.setting != g.first() || aim.value != nil && aim.value != g.fix.Changes[0].To {
+			continue
+		}
+		switch {
+		case !slices.ContainsFunc(aim.classes, class.Is):
+			return fmt.Sprintf("%s are not the limit: this is %s", aim.shortens, class)
+		case aim.busy && class != diagnose.LaunchBound && kernels < mostlyBusy:
+			return fmt.Sprintf("%s are not the limit: they run %s of the window", aim.shortens, quantity.Percent(kernels))
+		}
+		return ""
+	}
+	if g.changes(ofPinning) && class != diagnose.TransferBound && g.judgedLoader() == nil {
+		return "no loader fills buffers here: to make and fill a page-locked one may take as long as is won"
+	}
+	return ""
+}
+
+// ofPinning are settings that need page-locked memory.
+var ofPinning = []stoker.Setting{stoker.PinMemory, stoker.NonBlocking, stoker.SideStream}
+
+// checkDone refuses what the file shows to be done.
+func (g *gain) checkDone() string {
+	switch made := g.verdict.Grounds.Made; {
+	case !g.changes([]stoker.Setting{stoker.Compile, stoker.CUDAGraphs}):
+	case made.Graphs:
+		return "graphs launch half of the work already"
+	case made.Fused && g.fix.Changes[0].To == "default":
+		return "the file holds kernels that a compiler fused"
+	}
+	return ""
+}
+
 // mostLost is the share of a file's device work without a right time from which it carries no
 // gain. [J] A twentieth is what a gain must reach to be spoken of.
 const mostLost = 0.05
@@ -86,7 +185,7 @@ func (g *gain) checkDamage() string {
 var ofDevice = []stoker.Setting{stoker.Precision, stoker.TF32, stoker.Device}
 
 func (g *gain) checkLinks() string {
-	if len(g.fix.Changes) == 0 || slices.Contains(ofDevice, g.fix.Changes[0].Setting) {
+	if len(g.fix.Changes) == 0 || g.changes(ofDevice) {
 		return "" // the host's own work was seen
 	}
 	if lost := g.shareOf(idle.Unlinked); diagnose.HidesHost(lost, g.verdict.Idle) {
@@ -107,7 +206,7 @@ func (g *gain) shareOf(cause idle.Cause) float64 {
 }
 
 func (g *gain) checkQueue() string {
-	if len(g.fix.Changes) > 0 && slices.Contains(ofDevice, g.fix.Changes[0].Setting) {
+	if g.changes(ofDevice) {
 		return ""
 	}
 	if waits := g.shareOf(idle.DeviceWait); diagnose.HoldsQueue(waits, g.verdict.Idle) {
@@ -122,16 +221,13 @@ func (g *gain) checkQueue() string {
 const mostAwaited = 0.5
 
 func (g *gain) checkRank() string {
-	alone, first := g.verdict.Shares.Communication, stoker.Setting("")
-	if len(g.fix.Changes) > 0 {
-		first = g.fix.Changes[0].Setting
-	}
+	alone := g.verdict.Shares.Communication
 	switch {
-	case len(g.run.Facts.Processes) != 1 || g.run.Facts.Processes[0].World <= 1 || slices.Contains(ofExchange, first):
-	case alone > mostAwaited:
+	case len(g.run.Facts.Processes) != 1 || g.run.Facts.Processes[0].World <= 1 || g.changes(ofExchange):
+	case alone > mostAwaited || g.verdict.Class == diagnose.NetworkBound:
 		return fmt.Sprintf("nothing but collectives run %s of the window, and the other ranks have no file here: what "+
 			"this one does sooner it may only wait for longer", quantity.Percent(alone))
-	case first == stoker.BatchSize && g.verdict.Grounds.ExchangesSamples():
+	case g.first() == stoker.BatchSize && g.verdict.Grounds.ExchangesSamples():
 		return "ranks exchange more with a larger batch, and what that takes one rank's file does not tell"
 	}
 	return ""
@@ -141,14 +237,42 @@ func (g *gain) checkRank() string {
 var ofExchange = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
 
 // checkBeside refuses to move the host's work next to the device's if a file holds a kernel or two: one has
-// to end before the host continues, or the host before it begins.
+// to end before the host continues, or the host before it begins. It also does so if no steps repeat in a program
+// that does not train, and no line of its own works: compilation and first calls look the same, and come once.
 func (g *gain) checkBeside() string {
-	kernels := g.verdict.Grounds.Kernels
-	if g.fix.Name != overlap || kernels == 0 || kernels >= diagnose.FewWorks {
+	kernels, repeats := g.verdict.Grounds.Kernels, len(g.costs.Window.Steps) > fewRepeats
+	switch {
+	case g.fix.Name != overlap || kernels == 0:
+		return ""
+	case kernels < diagnose.FewWorks:
+		return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",
+			quantity.Many(kernels, "kernel"))
+	case !repeats && g.verdict.Grounds.Program != diagnose.Training && !g.isOwnLine():
+		return "the file marks no steps: what the host does may be compilation, loading or a first call, which comes once"
+	}
+	return ""
+}
+
+// isOwnLine reports whether the host's work is on a line of Python that the file names.
+func (g *gain) isOwnLine() bool {
+	return slices.ContainsFunc(g.verdict.Findings, func(f diagnose.Finding) bool {
+		return f.Name == diagnose.FindingHostWork && strings.Contains(f.Source, ".py(")
+	})
+}
+
+// mostReads is how often a step asks the device for a value that it only shows. [J] A loss and one metric; a program
+// that asks for more goes on by some of them.
+const mostReads = 2
+
+// checkReads refuses to wait less often where the steps of a framework ask for several values: some decide what
+// comes next.
+func (g *gain) checkReads() string {
+	reads := g.verdict.Grounds.Reads
+	if g.first() != stoker.SyncEvery || diagnose.IsBare(g.verdict.Grounds.Framework) || reads <= mostReads {
 		return ""
 	}
-	return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",
-		quantity.Many(kernels, "kernel"))
+	return fmt.Sprintf("a step asks the device for values %s times: some of them may decide what the program does next",
+		quantity.AboutMany(reads))
 }
 
 // mostOff is how far the replay without a change may be off the recording. [J] Four times of what makes
@@ -255,6 +379,13 @@ func (g *gain) boundUnseen() string {
 // fewRepeats is the number of steps up to which a file shows nothing that repeats. [J]
 const fewRepeats = 2
 
+// leastPass is how many kernels one pass of a model launches at least. [J] A program that only starts launches
+// tens of them; a small residual network has 80.
+const leastPass = 50
+
+// ofLaunches are settings by which the host launches less for each sample.
+var ofLaunches = []stoker.Setting{stoker.Compile, stoker.CUDAGraphs, stoker.BatchSize}
+
 // checkRepeats refuses, for a file that shows no steps, what only steps can show: a program that does not train may
 // wait for results that it needs at once, and memory that a first pass allocates is there for the next one.
 func (g *gain) checkRepeats() string {
@@ -329,7 +460,7 @@ func (g *gain) weigh() (Fix, *Rejected) {
 			Name: g.fix.Name, Why: fmt.Sprintf("no measurable gain (%s in the replay)", quantity.AboutRatio(g.likely)),
 		}
 	}
-	if !worthIt(g.fix.Forecast) && !boundOnly(*g.fix) {
+	if !g.worthIt(g.fix.Forecast) && !boundOnly(*g.fix) {
 		return Fix{}, &Rejected{Name: g.fix.Name, Why: notWorth(g.fix.Forecast)}
 	}
 	return *g.fix, nil

@@ -74,3 +74,83 @@ func TestBoundsPassTheGates(t *testing.T) {
 		}
 	}
 }
+
+// A change is refused whose part of the steps is not what limits them, or that the file shows to be done, to be
+// about an operator, or to be about something that comes once.
+func TestGainsAreAboutWhatLimits(t *testing.T) {
+	loop := diagnose.Grounds{Kernels: 1000, Kinds: 40}
+	for name, c := range map[string]struct {
+		setting stoker.Setting
+		to      any
+		class   diagnose.Class
+		kernel  float64
+		grounds diagnose.Grounds
+		steps   int
+		world   int
+		why     string // "" passes
+	}{
+		"precision":                {stoker.Precision, "bf16", diagnose.GPUPrecision, 0.9, loop, 5, 1, ""},
+		"precision beside copies":  {stoker.Precision, "bf16", diagnose.TransferBound, 0.9, loop, 5, 1, "are not the limit: this is"},
+		"precision of short waits": {stoker.TF32, true, diagnose.GPUPrecision, 0.6, loop, 5, 1, "they run 60 % of the window"},
+		"fusing":                   {stoker.Compile, "default", diagnose.GPUMemory, 0.9, loop, 1, 1, ""},
+		"fusing beside a loader":   {stoker.Compile, "default", diagnose.MainThread, 0.7, loop, 5, 1, "are not the limit: this is"},
+		"fusing twice": {
+			stoker.Compile, "default", diagnose.GPUMemory, 0.9,
+			diagnose.Grounds{Kernels: 1000, Kinds: 40, Made: diagnose.Made{Fused: true}},
+			5, 1, "a compiler fused",
+		},
+		"launching less":         {stoker.Compile, "reduce-overhead", diagnose.LaunchBound, 0.3, loop, 1, 1, ""},
+		"launching less, waits":  {stoker.Compile, "reduce-overhead", diagnose.CPUBound, 0.3, loop, 5, 1, "are not the limit: this is"},
+		"more work, full device": {stoker.BatchSize, "2x", diagnose.GPUMemory, 0.9, loop, 5, 1, "are not the limit: this is"},
+		"graphs twice": {
+			stoker.CUDAGraphs, true, diagnose.LaunchBound, 0.3,
+			diagnose.Grounds{Kernels: 1000, Kinds: 40, Made: diagnose.Made{Graphs: true}},
+			5, 1, "graphs launch half",
+		},
+		"an operator": {
+			stoker.Compile, "reduce-overhead", diagnose.LaunchBound, 0.3,
+			diagnose.Grounds{Kernels: 100, Kinds: 1},
+			1, 1, "measures an operator",
+		},
+		"one matrix product that trains": {
+			stoker.Precision, "bf16", diagnose.GPUPrecision, 0.9,
+			diagnose.Grounds{Kernels: 100, Kinds: 1, Program: diagnose.Training},
+			1, 1, "",
+		},
+		"a start": {
+			stoker.Compile, "reduce-overhead", diagnose.LaunchBound, 0.3,
+			diagnose.Grounds{Kernels: 31, Kinds: 9},
+			1, 1, "no step comes twice",
+		},
+		"two short steps": {
+			stoker.Compile, "reduce-overhead", diagnose.LaunchBound, 0.3,
+			diagnose.Grounds{Kernels: 31, Kinds: 9},
+			2, 1, "",
+		},
+		"one of eight ranks":      {stoker.Compile, "reduce-overhead", diagnose.NetworkBound, 0.3, loop, 5, 8, "are not the limit: this is"},
+		"waiting beside a rank":   {stoker.SyncEvery, 50, diagnose.NetworkBound, 0.3, loop, 5, 8, "only wait for longer"},
+		"reading a loss":          {stoker.SyncEvery, 50, diagnose.CPUBound, 0.5, diagnose.Grounds{Program: diagnose.Training, Reads: 1}, 5, 1, ""},
+		"reading sizes":           {stoker.SyncEvery, 50, diagnose.CPUBound, 0.5, diagnose.Grounds{Program: diagnose.Training, Reads: 5}, 5, 1, "may decide"},
+		"pinning, copies limit":   {stoker.PinMemory, true, diagnose.TransferBound, 0.5, loop, 5, 1, ""},
+		"pinning, made each time": {stoker.PinMemory, true, diagnose.CPUBound, 0.5, loop, 5, 1, "as long as is won"},
+	} {
+		run := &recording.Run{}
+		run.Facts.Processes = []recording.Process{{World: c.world}}
+		v := diagnose.Verdict{Class: c.class, Grounds: c.grounds}
+		v.Shares.Kernel = c.kernel
+		v.Costs.Window.Steps = make([]recording.Step, c.steps)
+		fix := Fix{Name: string(c.setting), Changes: []stoker.Change{{Setting: c.setting, To: c.to}}}
+		g := gain{evidence: evidence{adviser: adviser{run: run, verdict: v, costs: v.Costs}}, fix: &fix}
+		why := ""
+		for _, check := range []func() string{
+			g.checkTrial, g.checkAim, g.checkDone, g.checkRank, g.checkReads, g.checkRepeats,
+		} {
+			if why = check(); why != "" {
+				break
+			}
+		}
+		if c.why == "" && why != "" || !strings.Contains(why, c.why) {
+			t.Errorf("%s: refused for %q, want %q", name, why, c.why)
+		}
+	}
+}

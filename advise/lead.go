@@ -39,7 +39,7 @@ func (a adviser) leadWith(plan Plan) Plan {
 		a.feedEvaluation(&fix, lead)
 	case diagnose.RowEdge:
 		if !lead.IsOwnWork() {
-			a.bridgeEpochs(&fix)
+			a.bridgeEpochs(&fix, lead)
 		}
 	default:
 	}
@@ -48,7 +48,7 @@ func (a adviser) leadWith(plan Plan) Plan {
 }
 
 // bridgeEpochs says what helps at the edge of epochs of a loader as it is set.
-func (a adviser) bridgeEpochs(fix *Fix) {
+func (a adviser) bridgeEpochs(fix *Fix, lead *diagnose.Lead) {
 	l := a.judgedLoader()
 	if l == nil || l.Kind != "" {
 		return
@@ -69,6 +69,11 @@ func (a adviser) bridgeEpochs(fix *Fix) {
 		return
 	}
 	if !known || workers > 0 && !stay {
+		return
+	}
+	if workers > 0 && lead.Line.Kind == diagnose.StartingWorkers { // they stay, so that none is started
+		fix.Title = "keep large tables out of the data set, in a file, a memory map or an array. The loader's __iter__ works long " +
+			"at each epoch: an IterDataPipe is pickled whole to find the pipes in it, and a map-style data set is not"
 		return
 	}
 	fix.Title = fmt.Sprintf("make epochs longer for the loader: a sampler that goes over the data several times before it "+

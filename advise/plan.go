@@ -47,7 +47,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	}
 	for _, propose := range []func() (Fix, string){
 		a.split, a.shards, a.removeFindings, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder,
-		a.workers, a.collate, a.slow, a.feed,
+		a.workers, a.cluster, a.collate, a.slow, a.feed,
 		a.deferred,
 		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,
@@ -109,6 +109,29 @@ func (a adviser) blind() Plan {
 	}}}
 }
 
+// hidesMuch is the gain from which work of the host is hidden behind the device's before it is made shorter: the
+// first changes nothing that is computed. [J]
+const hidesMuch = 1.25
+
+// ownLine proposes to make the line cheaper on which the launching thread of a loop without a DataLoader is
+// seen most. Its gain is bounded by that of a line that takes no time.
+func (a adviser) ownLine() []Fix {
+	line, found := a.verdict.Measured.LoopLines.FirstWork()
+	if !found || line.Own.File == "" || line.Share.Point < diagnose.NamedLine {
+		return nil
+	}
+	fix := Fix{
+		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code, Risk: NoRisk,
+		Forecast: a.atMost(min(a.atIdle(), atRemoval(line.Share.Point))),
+		Notes:    []string{line.Kind.Advice()},
+	}
+	if line.Kind == diagnose.Locking || line.Kind == diagnose.Pausing { // it does nothing that may be cheaper
+		fix.Title, fix.At = line.Kind.Advice(), line.Short()
+		fix.Notes = []string{line.Kind.Words() + ": " + line.String()}
+	}
+	return []Fix{fix}
+}
+
 // inWords advises where nothing tells of a DataLoader, so that there is no setting to
 // name: the advice in words, and an upper bound of its gain.
 func (a adviser) inWords() Plan {
@@ -130,10 +153,14 @@ func (a adviser) inWords() Plan {
 	if !worthIt(fix.Forecast) { // the host's work is too long to hide: several have to do it
 		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())
 	}
-	if !worthIt(fix.Forecast) {
-		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
+	line := a.ownLine()
+	switch hides := fix.Forecast.Speedup.High; {
+	case !worthIt(fix.Forecast):
+		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
+	case hides >= hidesMuch:
+		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
-	return Plan{Fixes: []Fix{fix}}
+	return Plan{Fixes: append(line, fix)}
 }
 
 // others are the settings by which other loaders do more at a time, in their own words.
@@ -160,10 +187,14 @@ func (a adviser) elsewhere(kind string) Plan {
 	if settings, known := others[kind]; known {
 		fix.Notes = append(fix.Notes, settings)
 	}
-	if !worthIt(fix.Forecast) {
-		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
+	line := a.ownLine()
+	switch hides := fix.Forecast.Speedup.High; {
+	case !worthIt(fix.Forecast):
+		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
+	case hides >= hidesMuch:
+		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
-	return Plan{Fixes: []Fix{fix}}
+	return Plan{Fixes: append(line, fix)}
 }
 
 // whyNoSteps is what the recording says of that, with what would show them.

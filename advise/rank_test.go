@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -242,6 +243,26 @@ func TestWithoutStepsTheGainIsOnlyBounded(t *testing.T) {
 	v.Idle = 0.97
 	if fix := Rank(run, v).Fixes[0]; fix.Forecast.Speedup.High < 5 || !strings.Contains(fix.Title, "several steps at a time") {
 		t.Errorf("%s, %+v: the host's work is too long to hide", fix.Title, fix.Forecast.Speedup)
+	}
+}
+
+// Beside a device that has little to do, a line of the program's own comes before work that is hidden behind the
+// device's.
+func TestLineOfALoopWithoutALoader(t *testing.T) {
+	run := liveRun(t)
+	run.Steps, run.Facts.Loaders = nil, nil
+	v := judge.Judge(run)
+	v.Measured.LoopLines = diagnose.LoopLines{Lines: []diagnose.LoopLine{{Seconds: 6, Line: diagnose.Line{
+		Own: recording.Place{File: "/me/train.py", Line: 25, Function: "sample"}, Kind: diagnose.HostCode, Share: stoker.Exactly(0.6),
+	}}}}
+	fixes := Rank(run, v).Fixes
+	if len(fixes) != 2 || fixes[0].Name != diagnose.SlowTransform || !strings.Contains(fixes[0].Title, "/me/train.py:25") ||
+		math.Abs(fixes[0].Forecast.Speedup.High-2.5) > 0.01 {
+		t.Errorf("a device that works for a sixth of the time: %+v, want the line first, at most 2.5x", fixes)
+	}
+	v.Measured.LoopLines.Lines[0].Share = stoker.Exactly(0.2)
+	if fixes := Rank(run, v).Fixes; len(fixes) != 1 {
+		t.Errorf("a line with a fifth of the looks: %+v, want none", fixes)
 	}
 }
 

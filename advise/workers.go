@@ -57,8 +57,8 @@ func (a adviser) workers() (Fix, string) {
 	if a.shareOfRows() > 0 {
 		return fix, "index whole batches first: then a batch takes less than handing it over from a worker"
 	}
-	if a.costs.Uncounted {
-		return Fix{}, "" // the finding of the trace says what can be said
+	if a.costs.Uncounted || a.costs.Cluster != nil {
+		return Fix{}, "" // the finding of the trace says what can be said, or cluster
 	}
 	if !a.base.PrepareCPU.Known() {
 		return fix, "the cost of preparing a batch was not measured"
@@ -118,7 +118,8 @@ func (a adviser) sayEnough(best int, cut string) string {
 // fewerWorkers proposes half as many workers or less, where they do as well by the law
 // and the others take memory, or wait for cores that are not there.
 func (a adviser) fewerWorkers(now int) (Fix, bool) {
-	if a.costs.Uncounted || a.crowded() || a.costs.Feed != nil || a.hostOnly() || !a.base.PrepareCPU.Known() {
+	if a.costs.Uncounted || a.costs.Cluster != nil || a.crowded() || a.costs.Feed != nil || a.hostOnly() ||
+		!a.base.PrepareCPU.Known() {
 		return Fix{}, false
 	}
 	enough := a.base.EnoughWorkers()

@@ -60,7 +60,15 @@ type Case struct {
 	FewAreSlow          Quantity // samples, which hold the others up
 	TakesBatchesOver    Quantity // the launching thread, most of the time that it is waiting for them
 	FetchEvidence       []Evidence
-	Lines               []Line // of code on which preparing a batch goes, most first
+
+	// The loader's workers run in a Ray cluster. Of them nothing above is asked but InputShort.
+	ClusterLoads     Quantity
+	ClusterAtWork    Quantity // its workers always have a batch to prepare
+	ClusterMoves     Quantity // batches are on their way for long
+	ClusterStoreFull Quantity
+	ClusterNodeSlow  Quantity
+
+	Lines []Line // of code on which preparing a batch goes, most first
 
 	// Cores: loading wants one and none is left; a quota has them, or other programs.
 	LoadingLacksCores  Quantity

@@ -29,6 +29,13 @@ const (
 	// HandsOver says that taking a batch over from a worker takes long, not preparing it.
 	HandsOver Class = "cpu-bound/hand-over"
 
+	// ClusterBound says that workers in a Ray cluster, or what lies between them and the trainer, are the limit.
+	ClusterBound    Class = "cluster-bound"
+	ClusterWorkers  Class = "cluster-bound/too-few-workers"
+	ClusterSlowNode Class = "cluster-bound/slow-node" // one node takes longer, and batches come in turn
+	ClusterNetwork  Class = "cluster-bound/network"
+	ClusterStore    Class = "cluster-bound/object-store" // Ray's, of a node, is full
+
 	IOBound Class = "io-bound"
 	// the disk, or what the control group may read from it, is used up
 	DeviceSaturated Class = "io-bound/device-saturated"
@@ -67,7 +74,7 @@ const (
 
 // Starves reports whether the class says that the device is waiting for input.
 func (c Class) Starves() bool {
-	return c.Is(IOBound) || slices.Contains([]Class{
+	return c.Is(IOBound) || c.Is(ClusterBound) || slices.Contains([]Class{
 		MainThread, TooFewWorkers, CPUExhausted, Neighbour,
 		CgroupThrottled, HandsOver, SlowSamples,
 	}, c)
@@ -146,6 +153,32 @@ var Classes = []Word{
 		string(CgroupThrottled),
 		"loading waits for cores, and a CPU quota holds the job back",
 		"raise the CPU quota (docker run --cpus, limits.cpu, --cpus-per-task)",
+	},
+	{
+		string(ClusterBound),
+		"the DataLoader's workers run in a Ray cluster (stoker feed --ray), and their batches come too slowly",
+		"look at the cluster's nodes (`ray status`) while the job runs",
+	},
+	{
+		string(ClusterWorkers),
+		"of these, all workers there always have a batch to prepare",
+		"more workers: num_workers, or stoker feed --ray ADDRESS --workers N",
+	},
+	{
+		string(ClusterSlowNode),
+		"of these, batches take far longer on one node, and as they come in turn all others wait for it",
+		"take the node out of the cluster, or what else runs on it, or give batches as they get ready (in_order=False)",
+	},
+	{
+		string(ClusterNetwork),
+		"of these, a batch is longer on its way to the trainer than a worker prepares it",
+		"fewer bytes (uint8 instead of float32, normalised on the device), nodes that are nearer, or a larger " +
+			"prefetch_factor if the network is slow to answer and not full",
+	},
+	{
+		string(ClusterStore),
+		"of these, Ray's object store of a node has no room for the batches that are under way",
+		"a larger store (ray start --object-store-memory), a smaller prefetch_factor, or fewer bytes (uint8 instead of float32)",
 	},
 	{
 		string(IOBound), "loading waits for storage",

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -27,6 +28,17 @@ func TestTooFewStepsAreCounted(t *testing.T) {
 	for _, e := range v.Evidence {
 		if strings.Contains(e.Text, "DataLoader") {
 			t.Error(e.Text)
+		}
+	}
+}
+
+// A recording that is cut before its steps tells nothing of a program, and says so first.
+func TestACutRecordingIsNoProgramThatDoesNotTrain(t *testing.T) {
+	for cut, class := range map[string]diagnose.Class{"": diagnose.NotTraining, "the recording is cut at byte 901, 3 s after it began": diagnose.Unknown} {
+		run := &recording.Run{Cut: cut}
+		v := judge.Judge(run)
+		if v.Class != class || cut != "" && (len(v.Doubts) != 1 || !strings.Contains(v.Do(), "take the whole file")) {
+			t.Errorf("%q: %s, doubts %q, next %q", cut, v.Class, v.Doubts, v.Do())
 		}
 	}
 }

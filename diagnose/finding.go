@@ -23,6 +23,17 @@ func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
 	return stoker.Change{Setting: name, From: from, To: to}
 }
 
+// What to do about a start and an end that take long.
+const (
+	SlowStartAdvice = "do it once, and keep what it finds in a file that later starts read. To measure or count, " +
+		"a part of the data is enough"
+	SlowEndAdvice = "end after a whole epoch instead of leaving the loop, or smaller batches"
+)
+
+// InterpreterAdvice is what to do about a thread that holds Python's interpreter lock.
+const InterpreterAdvice = "run what the other threads compute in a process of its own (multiprocessing, subprocess), or less " +
+	"often: a thread in Python keeps the lock for 5 ms at a time, and taking a batch over from a worker asks for it many times"
+
 // OptimizerAdvice is what to do about an optimizer that steps on the CPU.
 const OptimizerAdvice = "let it step on the device, if its state fits there, or take one that is made for the " +
 	"CPU: torch.optim.AdamW(..., fused=True), DeepSpeedCPUAdam"

@@ -28,10 +28,19 @@ type Grounds struct {
 	Record    string             // how to record what a profiler's file lacks; "" of a live run, or if it lacks nothing
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
 	Kernels   int                // that a trace's judged window holds; 0 if they were not counted
+	Kinds     int                // of these kernels, by name
+	Made      Made               // what a trace shows to be done to its kernels
+	Reads     float64            // how often a step of a trace asks the device for a value
 	Shaped    bool               // a trace's steps read how many results there are, again and again, and go on by that
 	Updates   bool               // a trace shows the optimizer's steps alone: neither model nor batch
 	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
 	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
+}
+
+// Made is what was done to a program's kernels.
+type Made struct {
+	Fused  bool // a compiler made some of them
+	Graphs bool // graphs launch at least half of the work
 }
 
 // RecordDevice is how to record the device's work.

@@ -19,6 +19,9 @@ const (
 	Chunks       Kind = "chunks"     // rows of an array that is stored in chunks
 	Rows         Kind = "row-by-row" // of tensors in memory
 	Inflating    Kind = "inflating"  // an array or a file out of a compressed archive
+	Tables       Kind = "table-rows" // read one by one
+	DeepCopies   Kind = "deep-copy"  // of Python objects
+	Drawing      Kind = "drawing"    // items of a container at random
 	Code         Kind = "code"       // Python, or native code that it calls
 )
 
@@ -36,12 +39,13 @@ const (
 	Profiling  Kind = "profiling"
 	Anomalies  Kind = "anomaly-detection"
 	Locking    Kind = "lock"
-	Preparing  Kind = "preparing" // data, in the loop itself
-	Disk       Kind = "disk"      // blocks on one
-	Pausing    Kind = "pause"     // asleep in what nothing names
-	HostCode   Kind = "host-code" // on a core in what nothing names
-	Syncing    Kind = "sync"      // blocks on the device, which then idles
-	HandOver   Kind = "hand-over" // of what workers prepared
+	Preparing  Kind = "preparing"  // data, in the loop itself
+	Disk       Kind = "disk"       // blocks on one
+	Pausing    Kind = "pause"      // asleep in what nothing names
+	HostCode   Kind = "host-code"  // on a core in what nothing names
+	Syncing    Kind = "sync"       // blocks on the device, which then idles
+	HandOver   Kind = "hand-over"  // of what workers prepared
+	Collective Kind = "collective" // called by the program itself
 
 	// The kinds of what a server does for a request.
 	Encoding    Kind = "encoding"
@@ -117,12 +121,27 @@ var kindWords = map[Kind][2]string{
 	},
 	Parser: {
 		"parsing",
-		"store what parsing gives in a form that needs none: arrays in .npy or a memory map, Arrow, safetensors",
+		"store what parsing gives in a form that needs none: arrays in .npy or a memory map, Arrow, safetensors (torch.load of " +
+			"a large file: mmap=True, or a file per sample)",
 	},
 	Waits: {
 		"there it waits, not on a core",
 		"what it waits for is unknown: a timer, a lock, another process or thread. Whatever it is, prepare several " +
 			"samples at a time (threads in the data set, or more workers if the data set is split between them)",
+	},
+	Tables: {
+		"rows of a table are read, or worked on, one by one",
+		"take the columns out once (df[\"name\"].to_numpy()) and index these: each .iloc or .loc checks the index and makes a Series",
+	},
+	DeepCopies: {
+		"objects are copied with all that they hold",
+		"copy no more than what is changed (dict(sample), array.copy()): deepcopy walks through each object, and copies " +
+			"arrays and tensors as well. Weights: torch._foreach_copy_ into tensors that are kept",
+	},
+	Drawing: {
+		"items are drawn at random",
+		"draw all numbers of a batch at once (numpy.random.Generator.integers, torch.randint) and index an array or a list " +
+			"by them: a deque walks to each place, and sampling without replacement first makes a list",
 	},
 	Code: {
 		"Python, or native code that the line calls",
@@ -180,7 +199,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Locking: {
 		"waiting for a lock, a queue or another thread",
-		"let the other thread run ahead of the loop (a queue of several), or do less while the lock is held",
+		"let the other thread or process run ahead of the loop (a queue of several, environments that step while the device " +
+			"works), give it less to do, or do less while the lock is held",
 	},
 	Disk: {
 		"a line reads or writes a file and waits for the disk",
@@ -188,7 +208,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Preparing: {
 		"data are read or prepared in the loop itself",
-		"do it in the data set's __getitem__ or in collate_fn: worker processes run ahead of the loop",
+		"do it in the data set's __getitem__ or in collate_fn: worker processes run ahead of the loop. What takes tensors may " +
+			"come after the batch is on the device",
 	},
 	Pausing: {
 		"the loop sleeps (a request, a timer, a file, another program)",
@@ -218,6 +239,12 @@ var kindWords = map[Kind][2]string{
 	Syncing: {
 		"each step waits for the device, which then idles while the program goes on",
 		"read values from the device every 50 steps, not in each: " + SyncAdvice,
+	},
+	Collective: {
+		"the program itself exchanges values with the other ranks",
+		"losses and metrics every 50 steps, for the log, and all at once (torch.stack, then one all_reduce or " +
+			"reduce). Gradients by DistributedDataParallel, which exchanges them while backward runs. No barrier() in the loop. A rank with longer samples is waited for there: give " +
+			"each as many tokens, not as many samples",
 	},
 	HandOver: {
 		"taking batches over from workers, one tensor or object after the other",

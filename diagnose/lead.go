@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -107,9 +108,15 @@ func (l *Lead) often() string {
 	return ", " + quantity.Many(l.Count, "time")
 }
 
+// onceAtEdges are kinds of work between two epochs that need not be done again for each.
+var onceAtEdges = []Kind{HostCode, Preparing, Tables, DeepCopies, Drawing}
+
 // Advice is what to do, in the program's own terms; "" if only the settings tell.
 func (l *Lead) Advice() string {
-	if l.Name == RowEdge && l.Line.Kind == HostCode {
+	if l.Name == RowStartUp && l.IsOwnWork() {
+		return SlowStartAdvice
+	}
+	if l.Name == RowEdge && slices.Contains(onceAtEdges, l.Line.Kind) {
 		return "do it once, before the loop over epochs, or for the next epoch in a thread while this one trains"
 	}
 	if advice := l.Line.Kind.Advice(); advice != "" {

@@ -33,7 +33,7 @@ const (
 	RowSkipping   RowName = "skipping"
 	RowProfiling  RowName = "profiling"
 	RowHung       RowName = "hung"
-	RowUnknown    RowName = "unknown" // no step was seen
+	RowUnknown    RowName = "unknown" // no step was seen, or no model makes it
 	RowTail       RowName = "tail"
 )
 
@@ -158,6 +158,6 @@ var LedgerRows = []Word{
 	{string(RowSkipping), "batches that are fetched and thrown away", ""},
 	{string(RowProfiling), "steps that a profiler recorded because Stoker asked it to", ""},
 	{string(RowHung), "no step is made any more, and nobody of the job works", ""},
-	{string(RowUnknown), "time of a run in which no step was seen", ""},
+	{string(RowUnknown), "time in which no step was seen, or steps of a program without a model", ""},
 	{string(RowTail), "from the last step to the program's end", ""},
 }

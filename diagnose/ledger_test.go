@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker"
@@ -287,6 +288,22 @@ func TestModelOnCPUBesideOtherWork(t *testing.T) {
 	}
 }
 
+// A program that launches work on a device computes there, wherever the parameters lie that were seen.
+func TestLaunchesTellOfADevice(t *testing.T) {
+	for launches, want := range map[float64]bool{0: true, 1: false} {
+		d := newDiary()
+		for i := range 1000 {
+			d.step(1, recording.Train, 0, 0.001, 0.039, i == 0)
+			d.run.Steps[i].Inside = &recording.Inside{Clock: "emulated", Span: 0.04, Launches: &launches}
+		}
+		d.run.Facts.Model = &recording.ModelFacts{Device: "cpu", DType: "float32", Steps: 1000}
+		d.run.Series = append(d.run.Series, d.busy)
+		if v := judge.Judge(&d.run); (v.Class == diagnose.ComputeOnCPU) != want {
+			t.Errorf("%v launches a step: %s", launches, v.Class)
+		}
+	}
+}
+
 // Anomaly detection is named from few samples, because most of its cost is native code that no sample shows.
 func TestAnomalyDetectionIsFound(t *testing.T) {
 	for share, want := range map[float64]bool{0.1: true, 0.01: false} {
@@ -305,10 +322,11 @@ func TestAnomalyDetectionIsFound(t *testing.T) {
 // An optimizer whose parameters lie in host memory may be that of a model on the device: then each step waits for it.
 func TestOptimizerOnTheCPUIsFound(t *testing.T) {
 	for syncs, want := range map[float64]bool{1: true, 0: false} {
+		waited := 0.001 * syncs
 		d := newDiary()
 		for i := range 1000 {
 			d.step(1, recording.Train, 0, 0.001, 0.039, i == 0)
-			d.run.Steps[i].Inside = &recording.Inside{Clock: "cuda", Span: 0.04, Optimizer: 0.03, Syncs: &syncs, SyncTime: &syncs}
+			d.run.Steps[i].Inside = &recording.Inside{Clock: "cuda", Span: 0.04, Optimizer: 0.03, Syncs: &syncs, SyncTime: &waited}
 		}
 		d.run.Facts.Model = &recording.ModelFacts{Device: "cpu", DType: "float32", Steps: 1000}
 		d.run.Series = append(d.run.Series, d.busy)
@@ -318,6 +336,33 @@ func TestOptimizerOnTheCPUIsFound(t *testing.T) {
 		}
 		if found(diagnose.FindingCPUOptimizer) != want || (v.Class == diagnose.ComputeOnCPU) == want || found(diagnose.FindingHiddenSync) {
 			t.Errorf("%v waits a step: %s, %v", syncs, v.Class, v.Findings)
+		}
+		waited = 0.029 * syncs // within the optimizer's step, which calls the model: Lightning hands it a closure
+		if v = judge.Judge(&d.run); found(diagnose.FindingCPUOptimizer) {
+			t.Errorf("%v waits a step, nearly all of the optimizer's time: %v", syncs, v.Findings)
+		}
+	}
+}
+
+// A wait in a collective of the program's own is named by that line, or by the line on which another rank works
+// meanwhile.
+func TestLineOfALateRank(t *testing.T) {
+	const wait = "lock;/home/me/train.py:22 train;torch/distributed/c10d_logger.py:83 wrapper"
+	for stack, want := range map[string]int{
+		"core;/home/me/train.py:10 save_samples": 10,
+		wait:                                     22, // both wait for each other now and then
+	} {
+		d := diaryOfUploads()
+		for _, s := range d.run.Steps {
+			s.PID = 8
+			d.run.Steps = append(d.run.Steps, s)
+		}
+		d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/7;loop;"+wait)...)
+		d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/8;loop;"+stack)...)
+		d.run.Series = append(d.run.Series, d.busy)
+		v := judge.Judge(&d.run)
+		if line := v.Ledger.Find(diagnose.RowBetween).Line.Own.Line; line != want {
+			t.Errorf("another rank at %s: line %d, want %d; judged %d", stack, line, want, v.Costs.Window.PID)
 		}
 	}
 }
@@ -428,6 +473,29 @@ func TestIteratorOfEachBatch(t *testing.T) {
 	}
 }
 
+// Where workers stay and the loader's __iter__ works long all the same, no longer epochs are advised, but a data set
+// that is quickly pickled.
+func TestIterThatWorks(t *testing.T) {
+	d := newDiary()
+	d.run.Facts.Loaders[0].Settings = stoker.Settings{stoker.NumWorkers: 2, stoker.PersistentWorkers: true}
+	for range 6 {
+		for i := range 50 {
+			wait := 0.0
+			if i == 0 {
+				wait = 2
+			}
+			d.step(1, recording.Train, wait, 0.02, 0, i == 0)
+		}
+	}
+	v := d.judgeSeen(map[string]float64{
+		"core;/home/me/train.py:20 main;torch/utils/data/dataloader.py:1 DataLoader.__iter__": 0.6,
+	})
+	plan := advise.Rank(&d.run, v)
+	if v.Headline() != diagnose.AtEpochEdges || len(plan.Fixes) == 0 || !strings.Contains(plan.Fixes[0].Title, "large tables") {
+		t.Errorf("%s: %+v", v.Headline(), plan.Fixes)
+	}
+}
+
 // diaryOfEvaluations evaluates on the host's time or on its loader's.
 func diaryOfEvaluations(wait, host float64) *diary {
 	d := newDiary()
@@ -451,6 +519,16 @@ func TestLineOfEvaluation(t *testing.T) {
 	v := diaryOfEvaluations(0, 0.3).judgeSeen(metrics)
 	if row := v.Ledger.Find(diagnose.RowEvaluation); row.Line.Own.Line != 31 || row.Line.Kind != diagnose.HostCode {
 		t.Errorf("on the host: the line is %q (%s), want train.py:31", row.Line, row.Line.Kind)
+	}
+	spread := map[string]float64{ // no line has a third of the time, and their function has most of it
+		"core;/home/me/train.py:31 compute":                                     0.2,
+		"core;/home/me/train.py:32 compute;torchvision/ops/boxes.py:1 box_iou":  0.25,
+		"core;/home/me/train.py:33 compute":                                     0.2,
+		"core;/home/me/train.py:12 log;torch/utils/tensorboard/writer.py:1 add": 0.22,
+	}
+	v = diaryOfEvaluations(0, 0.3).judgeSeen(spread)
+	if row := v.Ledger.Find(diagnose.RowEvaluation); row.Line.Own.Function != "compute" {
+		t.Errorf("of a function with several lines: the line is %q, want one of compute", row.Line)
 	}
 	d := diaryOfEvaluations(0.3, 0)
 	v = d.judgeSeen(map[string]float64{
@@ -502,6 +580,64 @@ func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
 }
 
 // A program that waits for its loader's workers at its end says so; one that saves a model there does not.
+// A run that had hardly begun to train, as one line takes so long before its first step, leads with that line.
+func TestSlowStartLeads(t *testing.T) {
+	for line, want := range map[string]bool{
+		"/home/me/train.py:12 read_sizes":                                       true,
+		"/home/me/train.py:3 <module>;frozen importlib._bootstrap:9 _find_spec": false,
+	} {
+		d := newDiary()
+		d.pause(30, 0)
+		d.step(1, recording.Train, 0, 0.02, 0, true)
+		looks := recording.Series{Signal: recording.FetchLooks, Subject: "process/7;loop"}
+		there := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;core;" + line}
+		for at := 0.0; at <= d.at; at++ {
+			looks.T, looks.V = append(looks.T, at), append(looks.V, 20*at)
+			there.T, there.V = append(there.T, at), append(there.V, at)
+		}
+		d.run.Series = append(d.run.Series, d.busy, looks, there)
+		v := judge.Judge(&d.run)
+		if led := v.Headline() == diagnose.StartUp; led != want {
+			t.Errorf("%s: the headline is %s", line, v.Headline())
+		}
+		if plan := advise.Rank(&d.run, v); want && (len(plan.Fixes) != 1 || plan.Fixes[0].At != "train.py:12") {
+			t.Errorf("%s: the plan is %+v", line, plan.Fixes)
+		}
+	}
+}
+
+// A start that a line of the program holds up is named; an import, a first batch or a short one is not.
+func TestSlowStart(t *testing.T) {
+	for _, c := range []struct {
+		seconds float64
+		stack   string
+		want    bool
+	}{
+		{20, "/home/me/train.py:12 count_lengths;PIL/Image.py:9 open", true},
+		{4, "/home/me/train.py:12 count_lengths;PIL/Image.py:9 open", false},
+		{20, "/home/me/train.py:3 <module>;frozen importlib._bootstrap:9 _find_and_load", false},
+		{20, "/home/me/train.py:30 main;torch/utils/data/dataloader.py:9 _MultiProcessingDataLoaderIter.__next__;selectors.py:4 select", false},
+	} {
+		d := newDiary()
+		d.pause(c.seconds, 0)
+		for i := range 1000 {
+			d.step(1, recording.Train, 0, 0.02, 0, i == 0)
+		}
+		looks := recording.Series{Signal: recording.FetchLooks, Subject: "process/7;loop"}
+		there := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;core;" + c.stack}
+		for at := 0.0; at <= d.at; at++ {
+			looks.T, looks.V = append(looks.T, at), append(looks.V, 20*at)
+			there.T, there.V = append(there.T, at), append(there.V, min(at, c.seconds))
+		}
+		d.run.Series = append(d.run.Series, d.busy, looks, there)
+		v := judge.Judge(&d.run)
+		got := slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSlowStart })
+		if got != c.want {
+			t.Errorf("%v s in %s: named %t; start-up %+v", c.seconds, c.stack, got, v.Ledger.Find(diagnose.RowStartUp))
+		}
+	}
+}
+
 func TestSlowEnd(t *testing.T) {
 	const loader = "torch/utils/data/dataloader.py:9 _MultiProcessingDataLoaderIter._shutdown_workers;selectors.py:4 select"
 	for _, c := range []struct {

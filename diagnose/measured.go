@@ -101,6 +101,7 @@ func (m *Measured) Figures() []Figure {
 			{"fetch_core", c.FetchCPU, "s", string(recording.FetchCPU)},
 			{"fetch_queue", c.FetchQueue, "s", string(recording.ThreadQueue)},
 			{"fetch_cv", c.FetchCV, "ratio", string(recording.FetchWallSquares)},
+			{"fetch_slow", c.FetchSlow, "s", string(recording.FetchWall)},
 			{"collate", c.FetchCollate, "s", string(recording.FetchCollate)},
 			{"workers_at_work", c.WorkersBusy, "ratio", string(recording.ThreadState)},
 			{"launch_thread_core", c.LaunchCPU, "s", string(recording.ThreadCPU)},

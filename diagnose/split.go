@@ -46,7 +46,9 @@ func (g Grounds) UnknownData() string {
 }
 
 // moreWorkers are classes whose word is to have more workers.
-var moreWorkers = map[Class]bool{MainThread: true, TooFewWorkers: true, SmallFiles: true, RemoteFS: true}
+var moreWorkers = map[Class]bool{
+	MainThread: true, TooFewWorkers: true, SmallFiles: true, RemoteFS: true, ClusterWorkers: true,
+}
 
 // keepData adds to a class's word what has to be done before, where more workers would alter
 // the samples.

@@ -49,6 +49,8 @@ func TestStartUp(t *testing.T) {
 		v := judge.Judge(p.whole())
 		if v.Class != diagnose.StartUp || len(v.Findings) > 0 || len(v.Evidence) == 0 {
 			t.Errorf("%s is %s: %v", name, v.Class, v.Evidence)
+		} else if ranks := name == "a first all-gather"; strings.Contains(v.Evidence[0].Text, "collectives") != ranks {
+			t.Errorf("%s: of several ranks %v: %s", name, ranks, v.Evidence[0].Text)
 		}
 	}
 }
@@ -248,5 +250,21 @@ func TestTheCopyThatMakesTheContext(t *testing.T) {
 		if v := judge.Judge(p.whole()); !v.Class.Is(class) {
 			t.Errorf("a first copy %.0f us after the first work: %s, %v", first, v.Class, v.Evidence)
 		}
+	}
+}
+
+// What the host does behind the last work, when it asks the device for nothing more, keeps no work waiting
+// (hpcaitech/ColossalAI: 1.6 ms of launches, then 10 ms in one operator).
+func TestTheTimeBehindTheLastWork(t *testing.T) {
+	p := newTape(hopper, "9.0")
+	for i := range 20 {
+		at := 80 * float64(i)
+		p.host(op, at, at+70, "aten::eq")
+		p.work(kernel, at+60, at+64, "void eq(x)", p.host(call, at+40, at+50, "cudaLaunchKernel"))
+	}
+	p.host(op, 1700, 12_000, "aten::expand")
+	p.host(call, 12_100, 12_110, "cudaDeviceSynchronize")
+	if v := judge.Judge(p.whole()); v.Class != diagnose.LaunchBound || v.Costs.Window.End > 0.002 {
+		t.Errorf("%s until %g s", v.Class, v.Costs.Window.End)
 	}
 }

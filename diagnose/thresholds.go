@@ -96,6 +96,14 @@ var (
 	// AwayWhileIdle is how much of the idle time that thread sleeps or is parked.
 	AwayWhileIdle = Ramp{0.2, 0.4, "share of the idle time", "[J]"}
 
+	// BatchesOnTheWay is how much of its time a batch of a worker in a cluster is on its way to the trainer. With
+	// two batches begun by each worker, up to half of it is hidden behind the next one's preparation.
+	BatchesOnTheWay = Ramp{0.5, 0.65, "share of a batch's time", "[J]"}
+	// StoreFull is how much of an object store the batches of a loader take at most. Others use it as well.
+	StoreFull = Ramp{0.6, 0.9, "share of the store", "[J]"}
+	// NodeSlower is how much less time a batch takes on the other nodes than on the slowest.
+	NodeSlower = Ramp{0.25, 0.5, "share of its time", "[J]"}
+
 	// FewSlow is how unevenly long fetches take, from which few slow ones hold the others up. Fetches of
 	// samples that are alike vary by less than half of their mean.
 	FewSlow = Ramp{1, 1.5, "coefficient of variation", "[J]"}
@@ -212,6 +220,7 @@ const (
 	DiskLimitUsed  = 0.8  // share of a group's limit; [J] the kernel's bursts leave some
 	LeastFetching  = 0.02 // share of the time, below which nothing is fetched to judge by; [J]
 	UsualWait      = 0.01 // share of a step, that a usual wait counts as at least; [J]
+	SlowOfWait     = 0.5  // share of the wait for input, that slow fetches take at least if they are its cause; [J]
 	ShmPlanned     = 0.8  // share of /dev/shm that queued batches take; [J] batches differ
 	PinnedShare    = 0.25 // share of the machine's memory that queued batches lock; [J]
 	ShmLeft        = 0.1  // share of /dev/shm that is left at least; [J] others use it as well

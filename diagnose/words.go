@@ -54,9 +54,14 @@ var (
 				"deeper queue",
 		},
 		{
+			FindingSlowStart,
+			"before the first step a line of the program works for long",
+			SlowStartAdvice,
+		},
+		{
 			FindingSlowEnd,
 			"after the last step the program waits for its loader's workers, which finish the batches that they have begun",
-			"end after a whole epoch instead of leaving the loop, or smaller batches",
+			SlowEndAdvice,
 		},
 		{
 			FindingSkippingBatches,
@@ -127,6 +132,11 @@ var (
 			FindingAnomalyDetection,
 			"autograd's anomaly detection is on, which takes a stack for each operation",
 			"torch.autograd.set_detect_anomaly(False)",
+		},
+		{
+			FindingInterpreterLock,
+			"another thread of the trainer's process holds Python's interpreter lock while batches are taken over",
+			InterpreterAdvice,
 		},
 		{
 			FindingCPUOptimizer,

@@ -39,6 +39,9 @@ func (c *Case) WorkersQueueing() float64 {
 // WorkersText is how many workers a loader has, in words.
 func WorkersText(k measure.Costs) string {
 	switch {
+	case k.Cluster != nil:
+		return fmt.Sprintf("%s in a Ray cluster, on %s", quantity.Many(k.Workers, "worker"),
+			quantity.Many(len(k.Cluster.Nodes), "node"))
 	case k.Feed != nil:
 		return "stoker's loader has " + quantity.Many(k.Workers, "thread")
 	case k.Set:

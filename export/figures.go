@@ -28,5 +28,12 @@ func Figures(run *recording.Run, v diagnose.Verdict) []Figure {
 			Figure{"data_wait_seconds", "Mean time per step in which the loop waited for a batch.", v.Costs.Wait},
 			Figure{"samples_per_second", "Samples per second of the judged rank.", v.Costs.Rate()})
 	}
+	if k := v.Costs.Cluster; k != nil {
+		all = append(all,
+			Figure{"remote_workers", "The loader's workers in a Ray cluster.", float64(k.Workers)},
+			Figure{"remote_fetch_seconds", "Mean time in which one of them prepares a batch.", k.Fetch},
+			Figure{"remote_moved_seconds", "Mean time from its hands into the trainer's.", k.Moved},
+			Figure{"remote_bytes_per_second", "Bytes of batches that arrive.", k.Rate})
+	}
 	return slices.DeleteFunc(all, func(f Figure) bool { return !stat.Finite(f.Value) })
 }

@@ -33,6 +33,11 @@ func Prometheus(w io.Writer, run *recording.Run, v diagnose.Verdict, forecasts [
 	}
 	p.Set("stoker_verdict_info", "The class of the verdict, with the value 1.", 1, "class", string(v.Headline()), "state",
 		string(v.State))
+	if k := v.Costs.Cluster; k != nil {
+		for _, node := range k.Nodes {
+			p.Set("stoker_remote_node_fetch_seconds", "Mean time in which a worker on the node prepares a batch.", node.Fetch, "node", node.Name)
+		}
+	}
 	for _, r := range v.Ledger.Rows {
 		p.Set("stoker_run_row_seconds", "Time of the run by what it went into: the rows add up to it.", r.Seconds, "row", string(r.Name))
 		p.Set("stoker_run_row_idle_seconds", "Of that, time in which no kernel ran on the device.", r.Idle, "row", string(r.Name))

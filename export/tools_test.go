@@ -69,6 +69,33 @@ func TestPrometheusParsesOutput(t *testing.T) {
 	}
 }
 
+// Workers in a Ray cluster have figures, and each of its nodes has one.
+func TestPrometheusOfACluster(t *testing.T) {
+	run, err := recording.Open("../testdata/cases/cluster-slow-node/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := judge.Judge(run)
+	var b bytes.Buffer
+	if err := export.Prometheus(&b, run, v, nil); err != nil {
+		t.Fatal(err)
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := v.Costs.Cluster
+	for name, want := range map[string]float64{"workers": 4, "fetch_seconds": k.Fetch, "moved_seconds": k.Moved, "bytes_per_second": k.Rate, "node_fetch_seconds": k.Nodes[0].Fetch} {
+		if f := families["stoker_remote_"+name]; f == nil || f.Metric[0].GetGauge().GetValue() != want {
+			t.Errorf("%s: %v, want %v", name, f, want)
+		}
+	}
+	if nodes := families["stoker_remote_node_fetch_seconds"].GetMetric(); len(nodes) != 2 {
+		t.Errorf("%d nodes, want 2", len(nodes))
+	}
+}
+
 // The event file is a row of records whose sums are right, and holds every step.
 // tensorboard 2.20's own reader gave 207 of 207 steps of such a file (by hand, 2026-11-22).
 func TestTensorBoardRecords(t *testing.T) {

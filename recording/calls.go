@@ -43,5 +43,13 @@ func CopiesMemory(name string) bool {
 	return known && (strings.HasPrefix(call, "Memcpy") || ContainsAny(call, "USMMemcpy", "AppendMemoryCopy", "MemCopy"))
 }
 
+// LaunchesGraph reports whether a call puts a whole graph on a device.
+func LaunchesGraph(name string) bool { return strings.Contains(name, "GraphLaunch") }
+
+// FusedKernel reports whether PyTorch's compiler made a kernel of several operators.
+func FusedKernel(name string) bool {
+	return ContainsAny(name, "triton_poi_fused", "triton_red_fused", "triton_per_fused", "triton_tem_fused")
+}
+
 // LaunchesWork reports whether a call puts a kernel or a graph on a device.
 func LaunchesWork(name string) bool { return strings.Contains(name, "Launch") || name == "Node@launch" }

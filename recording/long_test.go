@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -184,7 +185,7 @@ func TestDamagedLargeMember(t *testing.T) {
 	most := usual
 	most.member = 1 << 18
 	run, err := readLimited(bytes.NewReader(data[:len(data)-100]), most)
-	if err != nil || len(run.Steps) < steps-10 || len(run.Warnings) != 1 || !strings.Contains(run.Warnings[0], "ends in the middle") {
+	if err != nil || len(run.Steps) < steps-10 || len(run.Warnings) != 1 || !strings.Contains(run.Warnings[0], fmt.Sprintf("is cut at byte %d, ", len(data)-100)) {
 		t.Errorf("cut: %v", err)
 	}
 	data[len(data)-6] ^= 1 // of the checksum
@@ -401,6 +402,23 @@ func TestReadErrors(t *testing.T) {
 			if !errors.Is(err, failing) {
 				t.Errorf("%s after %d bytes: %v", form, n, err)
 			}
+		}
+	}
+}
+
+// A file that ends within a second says so, and where, as steps may be missing.
+func TestCutSaysWhere(t *testing.T) {
+	var file bytes.Buffer
+	stretched(t, &file, "labelled-cpu-exhausted", 1<<18)
+	for form, data := range map[string][]byte{"members": file.Bytes(), "plain": unpacked(t, file.Bytes())} {
+		whole, err := Read(bytes.NewReader(data))
+		if err != nil || whole.Cut != "" {
+			t.Fatalf("%s: %v, %q", form, err, whole.Cut)
+		}
+		cut := data[:len(data)/2+7]
+		run, err := Read(bytes.NewReader(cut))
+		if err != nil || !strings.Contains(run.Cut, fmt.Sprintf("is cut at byte %d, ", len(cut))) || !slices.Contains(run.Warnings, run.Cut) {
+			t.Errorf("%s: %v, %q", form, err, run.Cut)
 		}
 	}
 }

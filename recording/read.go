@@ -81,6 +81,10 @@ func (r *reader) readRun() (*Run, error) {
 	}
 	r.build.run.Timeline.relink()
 	run := r.build.finish()
+	if r.torn {
+		run.Cut = fmt.Sprintf("the recording is cut at byte %d, %s after it began, within a second that is left out: what "+
+			"came later is not in the file", r.tornAt, quantity.AboutSeconds(run.End()))
+	}
 	run.Warnings = append(run.Warnings, r.warnings(run)...)
 	return run, nil
 }
@@ -116,8 +120,8 @@ func (r *reader) warnings(run *Run) []string {
 			fmt.Sprintf("%d damaged part(s) of the recording were left out, the first at byte %d", r.damaged,
 				r.damagedAt))
 	}
-	if r.torn {
-		said = append(said, "the recording ends in the middle of a second: that second is left out")
+	if run.Cut != "" {
+		said = append(said, run.Cut)
 	}
 	if r.ended {
 		said = append(said,
@@ -148,6 +152,7 @@ type reader struct {
 	total     int64 // bytes of lines
 	ended     bool  // the limit of lines was reached
 	torn      bool  // the last member or line is incomplete
+	tornAt    int64 // where the file ends then
 	damaged   int   // members or lines that could not be read
 	damagedAt int64
 }
@@ -178,9 +183,10 @@ func (r *reader) readMembers() error {
 		if r.waitsForMore(err) {
 			return nil
 		}
+		end := r.in.offset()
 		found := r.in.seekBytes(gzipMagic)
 		if !found && errors.Is(err, io.ErrUnexpectedEOF) {
-			r.torn = true
+			r.torn, r.tornAt = true, end
 			return nil
 		}
 		r.countDamage(at)
@@ -317,7 +323,7 @@ func (r *reader) addLine(row []byte, at int64, complete bool) error {
 		}
 		return ErrNotRecording
 	case !complete:
-		r.torn = true
+		r.torn, r.tornAt = true, r.in.offset()
 	default:
 		r.countDamage(at)
 	}
@@ -342,6 +348,7 @@ func (r *reader) continueReading() {
 // waitsForMore reports whether the member that ends too early is still being written. If so,
 // reading resumes at its beginning later. If another member follows it, it is damaged.
 func (r *reader) waitsForMore(err error) bool {
+	r.tornAt = r.in.offset()
 	r.torn = r.follows && errors.Is(err, io.ErrUnexpectedEOF) && r.in.goBack(memberBegins)
 	return r.torn
 }

@@ -18,8 +18,14 @@ type Run struct {
 	// signals.
 	Warnings []string
 
+	// Cut says where the file ends if that is within a second; "" of a whole one. It is among the Warnings.
+	Cut string
+
 	thinned []thinned // parts of which only some is kept, in order
 }
+
+// WholeRecording is how steps were found of which there are none: all of a profiler's file is taken as one.
+const WholeRecording = "the whole recording"
 
 // Facts are what does not change during a run.
 type Facts struct {

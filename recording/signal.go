@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"math"
 	"sort"
 )
@@ -103,7 +104,21 @@ const (
 	FeedEmpty     Signal = "feed.empty"     // total time the trainer had no batch left in the ring
 	FeedReady     Signal = "feed.ready"     // batches in the ring, including those that the trainer holds
 	FeedBad       Signal = "feed.bad"       // total samples that could not be used
+
+	// Of a DataLoader's workers on a node of a Ray cluster: subjects are those of ClusterNode.
+	RemoteWorkers Signal = "remote.workers" // how many there are
+	RemoteAhead   Signal = "remote.ahead"   // batches that each may have begun
+	RemoteBatches Signal = "remote.batches" // total batches that came from there
+	RemoteBytes   Signal = "remote.bytes"   // total bytes of them
+	RemoteFetch   Signal = "remote.fetch"   // total time in which workers prepared them
+	RemoteCPU     Signal = "remote.cpu"     // of it, total core time of the preparing threads
+	RemoteMoved   Signal = "remote.moved"   // total time from a worker's hands into the trainer's
+	RemoteStore   Signal = "remote.store"   // bytes of Ray's object store of the node
+	RemoteSpilled Signal = "remote.spilled" // bytes that it holds on a disk, for want of room
 )
+
+// ClusterNode is the subject of what a process's workers on a node of a Ray cluster do.
+func ClusterNode(pid int, name string) string { return fmt.Sprintf("node/%d/%s", pid, name) }
 
 // State is what a thread was doing when it was sampled.
 type State float64

@@ -97,8 +97,11 @@ func titleOf(v diagnose.Verdict) string {
 }
 
 // lowerFirst makes the first letter lower-case, for use after a colon. It does not change an
-// acronym.
+// acronym or a name.
 func lowerFirst(text string) string {
+	if strings.HasPrefix(text, "Py") { // Python, PyTorch
+		return text
+	}
 	first, size := utf8.DecodeRuneInString(text)
 	if next, _ := utf8.DecodeRuneInString(text[size:]); unicode.IsUpper(next) {
 		return text
@@ -112,8 +115,11 @@ func sayWhy(v diagnose.Verdict) string {
 	case v.Lead != nil:
 		return v.Lead.Why()
 	case v.Class == diagnose.Unknown && !math.IsNaN(v.Idle) && !math.IsNaN(v.Stall):
-		return fmt.Sprintf("the device is idle %s of the time and waits for input %s, and %s", quantity.Percent(v.Idle),
-			quantity.Percent(v.Stall), sayUndecided(v))
+		waits := ""
+		if v.Grounds.Loads || v.Grounds.Loader != nil || v.Stall > 0 {
+			waits = " and waits for input " + quantity.Percent(v.Stall) + ","
+		}
+		return fmt.Sprintf("the device is idle %s of the time%s and %s", quantity.Percent(v.Idle), waits, sayUndecided(v))
 	case len(v.Evidence) > 0:
 		// the row of the device names the clock
 		return strings.Replace(v.Evidence[0].Text, ", by the device's own clock)", ")", 1)
@@ -191,12 +197,32 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 	if isDenied(v, plan) {
 		return "no change here has a measurable gain", ""
 	}
-	return strings.TrimSuffix(SayWhatElse(v), "."), ""
+	if why := whyNone(v, plan); why != "" {
+		return "no change is named: " + why, ""
+	}
+	next = strings.TrimSuffix(SayWhatElse(v), ".")
+	isStart := func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSlowStart }
+	if at := slices.IndexFunc(v.Findings, isStart); at >= 0 {
+		start := v.Findings[at]
+		next += fmt.Sprintf(". Starting takes %s at %s: %s", quantity.AboutSeconds(start.Seconds),
+			ShortenPlace(start.Source, 60), start.Advice)
+	}
+	return next, ""
 }
 
 // settingsOfClass lists the settings that the advice of a class names.
 var settingsOfClass = map[diagnose.Class][]stoker.Setting{
 	diagnose.TransferBound: {stoker.PinMemory}, diagnose.LaunchBound: {stoker.Compile},
+}
+
+// whyNone is why the change that a class calls for is none for the program; "" if it may be one.
+func whyNone(v diagnose.Verdict, plan advise.Plan) string {
+	for _, r := range plan.Rejected {
+		if r.Gate == advise.Program && slices.Contains(settingsOfClass[v.Class], stoker.Setting(r.Name)) {
+			return r.Why
+		}
+	}
+	return ""
 }
 
 // isDenied reports whether a plan made by replay found the gain of a class's advice too small.

@@ -89,7 +89,7 @@ func ListFindings(v diagnose.Verdict) []string {
 // SayWhatElse says what to do if no fix is proposed.
 func SayWhatElse(v diagnose.Verdict) string {
 	if v.Class.Is(diagnose.GPUBound) {
-		return "nothing about input: the device is the limit."
+		return "nothing on the host's side: the device is the limit."
 	}
 	switch do := v.Do(); {
 	case do == "":

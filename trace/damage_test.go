@@ -112,7 +112,7 @@ func TestEveryCut(t *testing.T) {
 func TestHalfGzip(t *testing.T) {
 	data := zipped(made(0, 1, 3000))
 	run := read(t, written(t, t.TempDir(), "t.json.gz", data[:len(data)/2]))
-	if n := len(run.Steps); n < 1000 || n > 2000 || !strings.Contains(strings.Join(run.Warnings, "\n"), "cut or damaged") {
+	if n := len(run.Steps); n < 1000 || n > 2000 || !strings.Contains(strings.Join(run.Facts.Damage, "\n"), "cut or damaged") || len(run.Facts.Damage) > 1 {
 		t.Errorf("%d of 3000 steps, %q", n, run.Warnings)
 	}
 	data[len(data)/2] ^= 0xff

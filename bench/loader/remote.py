@@ -2,14 +2,16 @@
 """Workers in a Ray cluster of three nodes on this machine, beside the script alone: are batches equal, what do they cost, what do deaths do?
 
     python/.venv/bin/python bench/loader/remote.py equal            digests of each kind of data set
-    python/.venv/bin/python bench/loader/remote.py cost             CPU of the trainer's process, batches and bytes a second
+    python/.venv/bin/python bench/loader/remote.py cost             CPU of the trainer's node, batches and bytes a second
     python/.venv/bin/python bench/loader/remote.py deaths --kills 30 --of actor node
+    python/.venv/bin/python bench/loader/remote.py record network --recording run.jsonl.gz    a loop that is starved in one way
 
 The trainer's node has no core. Two others have --cores each, which Ray takes on trust, so workers share this machine's cores. h5py, webdataset,
 soundfile and PyAV are used where they are installed; a kind whose library is missing is left out, with a line. The exit code is 1 if a batch differs.
 """
 
 import argparse
+import collections
 import contextlib
 import dataclasses
 import hashlib
@@ -18,7 +20,7 @@ import io
 import json
 import os
 import random
-import resource
+import shlex
 import signal
 import statistics
 import subprocess
@@ -31,6 +33,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 STOKER = os.environ.get("STOKER_BIN") or str(ROOT / "bin/stoker")
 COST = 0.02  # seconds a sample takes in `cost`: asleep, as this machine has no cores for more workers
+BIG_STORE = 1 << 30  # in `cost`
+STORE = 200 << 20  # bytes of each node's object store: /dev/shm is shared by all three
+SILENCE = 6  # seconds in which a node answers nothing
+#: The head gives a node up after 5 s without an answer, in place of some 30 s. So 6 s do what 30 s do to a cluster as it comes.
+HASTY = {"health_check_period_ms": 1000, "health_check_timeout_ms": 1000, "health_check_failure_threshold": 3, "health_check_initial_delay_ms": 0}
+AFTERWARDS = 3  # seconds in which a node that was given up notices it
 SHAPE = (3, 224, 224)  # of a sample in `cost`, float32: 0.6 MB
 
 
@@ -42,19 +50,18 @@ def train():
     torch.manual_seed(7)
     loader = KINDS[kind](workers)
     for _ in range(epochs):
-        begun, used, count, size = time.perf_counter(), time.process_time(), 0, 0
+        begun, count, size = time.perf_counter(), 0, 0
         for batch in loader:
             count += 1
-            if kind == "asleep":
-                size += batch.nbytes
+            if kind in TIMED:
+                size += (batch if kind == "asleep" else batch[0]).nbytes
                 continue
             digest = hashlib.sha256()
             add(batch, digest)
             print(digest.hexdigest()[:16], flush=True)
-        if kind == "asleep":
-            seconds, used = time.perf_counter() - begun, time.process_time() - used
-            below = resource.getrusage(resource.RUSAGE_CHILDREN)
-            print(json.dumps({"batches": count, "seconds": seconds, "cpu": used, "below": below.ru_utime + below.ru_stime, "bytes": size}), flush=True)
+        if kind in TIMED:
+            print(json.dumps({"batches": count, "seconds": time.perf_counter() - begun, "bytes": size}), flush=True)
+            time.sleep(1)  # others look at the CPU that it has used
 
 
 def add(value, digest):
@@ -71,10 +78,10 @@ def add(value, digest):
         digest.update(repr(value).encode())
 
 
-def load(dataset, workers, **more):
+def load(dataset, workers, batch=4, **more):
     from torch.utils.data import DataLoader
 
-    return DataLoader(dataset, 4, num_workers=workers, persistent_workers=workers > 0, **more)
+    return DataLoader(dataset, batch, num_workers=workers, persistent_workers=workers > 0, **more)
 
 
 def pictures(workers):
@@ -166,6 +173,15 @@ class Scenes:
         return Scene(torch.rand(500 + index, 3), [torch.rand(4) for _ in range(index % 5)], f"scene {index}")
 
 
+def photos(workers):
+    from torch.utils.data import ConcatDataset
+    from torchvision import transforms as T
+    from torchvision.datasets import ImageFolder
+
+    folder = ImageFolder("photos", T.Compose([T.RandomResizedCrop(SHAPE[1:]), T.RandomHorizontalFlip(), T.ToTensor()]))
+    return load(ConcatDataset([folder] * 100), workers, 32, shuffle=True)
+
+
 def as_is(samples):
     return samples
 
@@ -181,6 +197,83 @@ class Asleep:
         return torch.full(SHAPE, float(index))
 
 
+class Starving:
+    """Samples of so many bytes that sleep, longer on a slow node."""
+
+    def __init__(self, limit):
+        self.limit = limit
+
+    def __len__(self):
+        return 10**6
+
+    def __getitem__(self, index):
+        import ray
+        import torch
+
+        slow = self.limit.slow_node and ray.get_runtime_context().get_node_id() == self.limit.slow_node
+        time.sleep(self.limit.sample * (SLOWER if slow else 1))
+        return torch.full((self.limit.bytes // 4,), float(index))
+
+
+@dataclasses.dataclass
+class Limit:
+    """What limits a loop: `record` starts its cluster with `store` and `cores`."""
+
+    workers: int
+    sample: float  # seconds
+    step: float
+    bytes: int = 100_000  # of a sample
+    store: int = STORE
+    cores: int = 8
+    ahead: int = 2
+    rate: str = ""  # of the network, in tc's words
+    slow_node: str = ""  # Ray's number of it
+
+
+SLOWER = 5  # times
+LIMITS = {
+    "too-few-workers": Limit(workers=3, sample=0.02, step=0.012),
+    "slow-node": Limit(workers=4, sample=0.005, step=0.012, cores=2),
+    "network": Limit(workers=6, sample=0.004, step=0.012, bytes=600_000, rate="400mbit"),
+    "object-store": Limit(workers=6, sample=0.03, step=0.012, bytes=5_000_000, store=80 << 20, ahead=4),
+}
+
+
+def starve():
+    """The script of `record`: `remote.py starve KIND SLOW_NODE SECONDS`, a loop on the emulated device."""
+    import torch
+    from stoker.emulated import Device
+    from torch.utils.data import DataLoader
+
+    limit = dataclasses.replace(LIMITS[sys.argv[2]], slow_node=sys.argv[3])
+    loader = DataLoader(Starving(limit), 4, num_workers=limit.workers, prefetch_factor=limit.ahead, pin_memory=False)
+    device, end = Device(), None
+    for batch in loader:
+        end = end or time.monotonic() + float(sys.argv[4])  # after the cluster's start
+        device.copy(batch.nbytes, pinned=True, non_blocking=True)
+        device.launch(limit.step, "step")
+        if time.monotonic() > end:
+            break
+    device.synchronize(spin=False)
+
+
+def record(arguments):
+    """Observe a loop that its cluster starves; its network runs in a namespace of its own if that has a rate."""
+    kind = arguments.kind
+    limit = LIMITS[kind]
+    if limit.rate and not os.environ.get(WITHIN):
+        again = shlex.join([sys.executable, os.path.abspath(__file__), "record", kind, "--recording", arguments.recording, "--seconds", str(arguments.seconds)])
+        inside = f"ip link set lo up && tc qdisc add dev lo root tbf rate {limit.rate} burst 256k latency 400ms && exec {again}"
+        return subprocess.run(["unshare", "-n", "sh", "-c", inside], env={**os.environ, WITHIN: "1"}, check=False).returncode
+    with cluster(limit.cores, limit.store, _system_config=FULL_DISK) as (own, nodes):
+        slow = nodes[0].node_id if kind == "slow-node" else ""
+        train = [sys.executable, "-W", "ignore", __file__, "starve", kind, slow, str(arguments.seconds)]
+        command = [STOKER, "observe", "-q", "-o", arguments.recording, "--", STOKER, "feed", "--ray", own.address, "--", *train]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+FULL_DISK = {"local_fs_capacity_threshold": 0.99}  # Ray writes nothing from 0.95 on, and this machine's disk is that full
+WITHIN = "STOKER_BENCH_NAMESPACE"
 KINDS = {
     "pictures": pictures,
     "video": lambda workers: load(Clips(), workers),
@@ -190,7 +283,9 @@ KINDS = {
     "webdataset": shards,
     "scenes": lambda workers: load(Scenes(), workers, collate_fn=as_is),
     "asleep": lambda workers: load(Asleep(), workers),
+    "photos": photos,
 }
+TIMED = ("asleep", "photos")  # of `cost`
 NEEDS = {"video": "av", "audio": "soundfile", "HDF5": "h5py", "webdataset": "webdataset"}
 
 
@@ -202,7 +297,11 @@ def prepare():
 
     chance = np.random.default_rng(1)
     os.makedirs("pictures/a")
+    os.makedirs("photos/a")
     os.makedirs("shards")
+    for number in range(12):
+        noise = chance.integers(0, 255, (30, 40, 3), np.uint8)
+        Image.fromarray(noise).resize((500, 375), Image.BICUBIC).save(f"photos/a/{number}.jpg")
     tars = [tarfile.open(f"shards/{number}.tar", "w") for number in range(4)]
     for number in range(48):
         out = io.BytesIO()
@@ -250,15 +349,13 @@ def run(kind, workers, epochs, address=None):
 
 
 @contextlib.contextmanager
-def cluster(cores):
+def cluster(cores, store=STORE, **head):
     """Start three nodes; yields the cluster and the two that have cores."""
     from ray.cluster_utils import Cluster
 
-    # An object store for each: /dev/shm is shared by all three.
-    store = {"object_store_memory": 200 << 20}
-    own = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **store})
+    own = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, "object_store_memory": store, **head})
     try:
-        yield own, [own.add_node(num_cpus=cores, **store) for _ in range(2)]
+        yield own, [own.add_node(num_cpus=cores, object_store_memory=store) for _ in range(2)]
     finally:
         own.shutdown()
 
@@ -269,7 +366,7 @@ def compare(arguments):
     with cluster(arguments.cores) as (own, _):
         for kind in KINDS:
             library = NEEDS.get(kind)
-            if kind == "asleep" or (library and not importlib.util.find_spec(library)):
+            if kind in TIMED or (library and not importlib.util.find_spec(library)):
                 if library:
                     print(f"{kind}: left out, {library} is not installed")
                 continue
@@ -281,75 +378,127 @@ def compare(arguments):
 
 
 def measure(arguments):
-    """Print CPU of the trainer's process a batch, batches and MB a second, by workers; the median of rounds in turn."""
-    print("| workers | where | batches/s | MB/s | CPU-ms a batch, trainer |\n| ---: | --- | ---: | ---: | ---: |")
-    with cluster(arguments.cores) as (own, _):
-        for workers in arguments.workers:
-            found = {"this node": [], "Ray": []}
-            for _ in range(arguments.rounds):
-                for where, address in (("this node", None), ("Ray", own.address)):
-                    found[where].append(json.loads(run("asleep", workers, 2, address)[-1]))
-            for where, rounds in found.items():
-                rates = [each["batches"] / each["seconds"] for each in rounds]
-                used = [1000 * each["cpu"] / each["batches"] for each in rounds]
-                size = rounds[0]["bytes"] / rounds[0]["batches"] / 1e6
-                print(f"| {workers} | {where} | {statistics.median(rates):.1f} | {size * statistics.median(rates):.0f} | "
-                      f"{statistics.median(used):.2f} ({min(used):.2f} to {max(used):.2f}) |", flush=True)  # fmt: skip
+    """Print the trainer's node's CPU a batch, batches and MB a second, by workers; the median of rounds in turn.
+
+    Of two epochs with the same workers the second counts. Ray's own processes are those of the trainer's node.
+    """
+    print("| work | workers | where | batches/s | MB/s | CPU-ms a batch: trainer | its local workers | Ray there |")
+    print("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
+    with cluster(arguments.cores, BIG_STORE) as (own, _):
+        for kind in arguments.work:
+            for workers in arguments.workers:
+                found = {"this node": [], "Ray": []}
+                for _ in range(arguments.rounds):
+                    for where, address in (("this node", None), ("Ray", own.address)):
+                        found[where].append(time_epoch(kind, workers, address, own.head_node))
+                for where, rounds in found.items():
+                    rates = [each["batches"] / each["seconds"] for each in rounds]
+                    size = rounds[0]["bytes"] / rounds[0]["batches"] / 1e6
+                    cells = " | ".join(say_spread([1000 * each["used"][who] / each["batches"] for each in rounds]) for who in ("trainer", "workers", "Ray"))
+                    print(f"| {kind} | {workers} | {where} | {statistics.median(rates):.1f} | {size * statistics.median(rates):.0f} | {cells} |", flush=True)
     return 0
+
+
+def say_spread(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def time_epoch(kind, workers, address, head):
+    """Run the script; returns the figures of its second epoch, with the CPU that each used meanwhile."""
+    script = subprocess.Popen(command(kind, workers, 2, address), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    rays = [each.process.pid for group in head.all_processes.values() for each in group] if address else []
+    looks = []
+    for line in script.stdout:
+        below = children(script.pid)
+        looks.append({"trainer": cpu_of(script.pid), "workers": sum(map(cpu_of, below)), "Ray": sum(map(cpu_of, rays))})
+    told = script.stderr.read()
+    if script.wait() or len(looks) != 2 or bool(address) != ("run in the Ray cluster" in told):
+        raise SystemExit(f"{kind}: {told[-2000:]}")
+    return {**json.loads(line), "used": {who: looks[1][who] - looks[0][who] for who in looks[0]}}
+
+
+def cpu_of(pid):
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def kill(arguments):
     """Kill actors or nodes while a script trains: each of its batches must come once, in order, equal."""
     wrong = 0
     for what in arguments.of:
-        alone, hit, runs = run("tokens", 3, arguments.epochs), 0, 0
-        while hit < arguments.kills:
-            with cluster(arguments.cores) as (own, nodes):
-                script = subprocess.Popen(command("tokens", 3, arguments.epochs, own.address), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                errors = []
-                reader = threading.Thread(target=lambda: errors.append(script.stderr.read()))
-                reader.start()
-                lines = []
-                for line in script.stdout:
-                    lines.append(line.strip())
-                    if hit < arguments.kills and random.random() < arguments.chance:
-                        hit += strike(what, own, nodes, arguments.cores)
-                code = script.wait()
-                reader.join()
-            runs += 1
-            if (code, lines) != (0, alone):
-                wrong += 1
-                equal = next((number for number, pair in enumerate(zip(lines, alone)) if pair[0] != pair[1]), len(lines))
-                print(json.dumps({"of": what, "exit code": code, "batches": len(lines), "equal": equal, "said": errors[0][-600:]}), flush=True)
-        print(json.dumps({"of": what, "deaths": hit, "runs": runs, "batches": runs * len(alone), "wrong": wrong}), flush=True)
+        alone, total = run("tokens", 3, arguments.epochs), collections.Counter()
+        while total["deaths"] < arguments.kills:
+            total += train_under_fire(what, alone, arguments)
+            print(json.dumps({"of": what, **{name: total[name] for name in TOLD}}), flush=True)
+        wrong += total["wrong"]
     return wrong
+
+
+TOLD = ("deaths", "runs", "batches", "wrong", "lost", "twice")
+
+
+def train_under_fire(what, alone, arguments):
+    """Run the script once; returns how many deaths there were, and what they did to its batches."""
+    hit, lines, errors = 0, [], []
+    config = {"_system_config": HASTY} if what == "silence" else {}
+    with cluster(arguments.cores, **config) as (own, nodes):
+        script = subprocess.Popen(command("tokens", 3, arguments.epochs, own.address), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        reader = threading.Thread(target=lambda: errors.append(script.stderr.read()))
+        reader.start()
+        for line in script.stdout:
+            lines.append(line.strip())
+            if random.random() < arguments.chance:
+                hit += strike(what, own, nodes, arguments.cores)
+        code = script.wait()
+        reader.join()
+    if "run in the Ray cluster" not in errors[0]:
+        raise SystemExit(f"not in the cluster\n{errors[0]}")
+    came = collections.Counter(lines)
+    lost, twice = collections.Counter(alone) - came, came - collections.Counter(alone)
+    if (code, lines) != (0, alone):
+        equal = next((number for number, pair in enumerate(zip(lines, alone)) if pair[0] != pair[1]), len(lines))
+        print(json.dumps({"of": what, "exit code": code, "batches": len(lines), "equal": equal, "said": said_of(errors[0])}), flush=True)
+    found = {"wrong": (code, lines) != (0, alone), "lost": lost.total(), "twice": twice.total()}
+    return collections.Counter(deaths=hit, runs=1, batches=len(lines), **found)
+
+
+def said_of(errors):
+    """Return what Stoker and Python said, without Ray's own words."""
+    lines = errors.splitlines()
+    start = next((number for number, line in enumerate(lines) if line.startswith("Traceback")), len(lines))
+    return [line for line in lines if line.startswith("stoker")][-6:] + lines[start:][:40]
 
 
 def strike(what, own, nodes, cores):
     """Do it to one at random; returns how many were hit."""
+    place = random.randrange(len(nodes))
+    raylet = nodes[place].all_processes["raylet"][0].process
     if what == "actor":
-        found = actors()
+        found = [pid for node in nodes for pid in children(node.all_processes["raylet"][0].process.pid) if command_of(pid).startswith("ray::Worker")]
         if found:
             os.kill(random.choice(found), signal.SIGKILL)
         return len(found[:1])
-    if what == "node":
-        node = nodes.pop(random.randrange(len(nodes)))
-        own.remove_node(node, allow_graceful=False)
-        nodes.append(own.add_node(num_cpus=cores, object_store_memory=200 << 20))
-        return 1
-    stopped = [process for pid in (nodes[0].all_processes["raylet"][0].process.pid,) for process in (pid, *children(pid))]
-    for pid in stopped:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)
-    time.sleep(30)
-    for pid in stopped:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+    if what == "silence":
+        be_silent([raylet.pid, *children(raylet.pid)])
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            raylet.wait(AFTERWARDS)
+        if raylet.poll() is None:  # the head has not given it up
+            return 1
+    own.remove_node(nodes.pop(place), allow_graceful=False)
+    nodes.append(own.add_node(num_cpus=cores, object_store_memory=STORE))
     return 1
 
 
-def actors():
-    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if command_of(pid).startswith("ray::Worker")]
+def be_silent(pids):
+    """Stop these processes for a while: to the others the node's network is cut."""
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        if number == signal.SIGSTOP:
+            time.sleep(SILENCE)
 
 
 def children(pid):
@@ -365,12 +514,18 @@ def command_of(pid):
 def main():
     if sys.argv[1:2] == ["train"]:
         return train()
+    if sys.argv[1:2] == ["starve"]:
+        return starve()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("equal", "cost", "deaths"))
+    parser.add_argument("what", choices=("equal", "cost", "deaths", "record"))
+    parser.add_argument("kind", nargs="?", choices=tuple(LIMITS), default="too-few-workers", help="of a recording")
+    parser.add_argument("--recording", type=os.path.abspath, default="run.jsonl.gz", help="its file")
+    parser.add_argument("--seconds", type=float, default=32, help="of a recording's loop")
     parser.add_argument("--cores", type=int, default=16, help="of each of two nodes")
     parser.add_argument("--workers", type=int, nargs="+", default=[4, 8, 16])
+    parser.add_argument("--work", nargs="+", choices=TIMED, default=list(TIMED), help="in cost: asleep, or photos that are decoded")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--of", nargs="+", choices=("actor", "node", "silence"), default=["actor", "node", "silence"], help="silence: a node stands still for 30 s")
+    parser.add_argument("--of", nargs="+", choices=("actor", "node", "silence"), default=["actor", "node", "silence"], help=f"silence: a node stands still for {SILENCE} s")
     parser.add_argument("--kills", type=int, default=30, help="of each")
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--chance", type=float, default=0.05, help="of a death, after each batch")
@@ -380,7 +535,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         prepare()
-        wrong = {"equal": compare, "cost": measure, "deaths": kill}[arguments.what](arguments)
+        wrong = {"equal": compare, "cost": measure, "deaths": kill, "record": record}[arguments.what](arguments)
         os.chdir(ROOT)
     sys.exit(bool(wrong))
 

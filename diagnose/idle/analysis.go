@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -172,7 +173,7 @@ func (a *Analysis) judgeDevice(index int32) Device {
 	a.cover(&d)
 	a.charge(&d)
 	d.Opening, d.Joining = a.opening(&d)
-	if d.startUp(a.countAllocations(&d)) {
+	if d.startUp(a.countAllocations(&d)) || d.Seen <= 1 && a.worksOnce(&d) {
 		d.StartUp = true
 		a.charge(&d)
 	}
@@ -199,6 +200,33 @@ func (d *Device) startUp(allocations int) bool {
 		once += d.Causes[Allocator]
 	}
 	return 2*waits > d.WindowLength() && (2*once > waits || startQuarter*once > d.WindowLength() && d.leads(once))
+}
+
+// What little a device does while a program starts. [J] The first calls of a few operators, and the test of one
+// fused kernel.
+const (
+	fewAtStart = 200 // pieces of work
+	fewGaps    = 5
+	inFewGaps  = 0.8 // share of the window that the longest few gaps take
+)
+
+// worksOnce reports whether a few gaps between pieces of work are most of a recording of no several steps: the host
+// compiles, loads or calls things for the first time there.
+func (a *Analysis) worksOnce(d *Device) bool {
+	var gaps []int64
+	last := [2]int64{math.MinInt64, math.MinInt64}
+	for s := range a.Slices(d, d.From, d.To) {
+		if s.Gap != last && s.Gap[0] > d.From && s.Gap[1] < d.To {
+			gaps = append(gaps, s.Gap[1]-s.Gap[0])
+		}
+		last = s.Gap
+	}
+	slices.SortFunc(gaps, func(x, y int64) int { return cmp.Compare(y, x) })
+	longest := int64(0)
+	for _, gap := range gaps[:min(fewGaps, len(gaps))] {
+		longest += gap
+	}
+	return d.Works < fewAtStart && float64(longest) >= inFewGaps*float64(d.WindowLength())
 }
 
 // countAllocations is how many calls in a device's window allocate or free memory.

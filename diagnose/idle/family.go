@@ -142,7 +142,8 @@ const (
 
 // Parts of names of kernels that use Tensor Cores and of those that do not, in
 // lower case: tile shapes of the matrix instructions, their mnemonics, data types
-// that only they compute in; against the names of single-precision kernels.
+// that only they compute in; against the names of single-precision kernels. A product with a vector (gemv) is
+// in neither: it waits for memory, and Tensor Cores do not help it.
 var (
 	tensorParts = []string{
 		"h884", "s884", "h1688", "s1688", "i8816", "16816", "161616", "hmma", "imma", "c1688", "tensorop", "wgmma",
@@ -151,7 +152,7 @@ var (
 	}
 	plainParts = []string{
 		"sgemm", "volta_scudnn", "maxwell_scudnn", "ampere_scudnn", "simt", "f32f32_f32f32_f32",
-		"gemmsn", "gemv", "winograd", "dgemm",
+		"gemmsn", "winograd", "dgemm",
 	}
 )
 

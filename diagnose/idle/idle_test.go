@@ -379,3 +379,26 @@ func TestAllocatingForEachKernel(t *testing.T) {
 		}
 	}
 }
+
+// A recording of few kernels whose time is a few gaps between them shows first calls, which come once: compilation,
+// loading. Gaps all alike, and those at its ends, say nothing of that.
+func TestFewGapsAreAStart(t *testing.T) {
+	for what, c := range map[string]struct {
+		gaps  []float64 // us before each kernel but the first
+		start bool
+	}{
+		"two long gaps":    {append([]float64{40_000, 60_000}, make([]float64, 20)...), true},
+		"gaps all alike":   {slices.Repeat([]float64{5_000}, 22), false},
+		"no gap of weight": {slices.Repeat([]float64{10}, 22), false},
+	} {
+		l, at := newLine(), 0.0
+		l.kernel(at, at+20, l.launch(at))
+		for _, gap := range c.gaps {
+			at += 30 + gap
+			l.kernel(at, at+20, l.launch(at-5))
+		}
+		if d := idle.Analyse(&recording.Run{Timeline: l.sorted()}).Devices[0]; d.StartUp != c.start {
+			t.Errorf("%s: a start: %t", what, d.StartUp)
+		}
+	}
+}

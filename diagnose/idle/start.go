@@ -28,6 +28,35 @@ func (a *Analysis) cutStart(d *Device) {
 		d.From, d.To = begin, min(d.To, max(end, begin))
 	}
 	a.cutEdge(d)
+	d.To = a.lastUse(d, d.To)
+}
+
+// lastUse is when a device last worked, if the host then goes on for longer than all before took, and asks nothing
+// more of the device than whether it is done: no work in the file waits for that. Else it is the window's end.
+func (a *Analysis) lastUse(d *Device, to int64) int64 {
+	end, works := d.From, a.works.members(d.Index)
+	for _, w := range works {
+		end = max(end, a.t.Device.End[w])
+	}
+	if len(works) < leastRun || to-end <= end-d.From || a.usesDevice(d, end) {
+		return to
+	}
+	return end
+}
+
+// leastRun is the number of kernels and copies below which a recording is not about the device. [J]
+const leastRun = 10
+
+// usesDevice reports whether a device's process calls its runtime after an instant, other than to wait.
+func (a *Analysis) usesDevice(d *Device, after int64) bool {
+	h := &a.t.Host
+	for i, kind := range h.Kind {
+		if kind == recording.Runtime && h.Start[i] >= after && a.owns(d, h.Thread[i]) &&
+			a.causeRow(uint8(recording.Runtime), h.Name[i]) != rowSync {
+			return true
+		}
+	}
+	return false
 }
 
 // recorderStop is when the recorder is stopped behind all work: its buffers are no part of the

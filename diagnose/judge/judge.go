@@ -42,6 +42,9 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	v.Confidence = measureConfidence(c, v)
 	v.Unexplained = measureUnexplained(c, v.Class)
 	v.Findings = slices.Concat(c.Findings, rules.FindBeside(c, v.Class), ledger.FindSlowEnd(v.Ledger), c.UtilPattern)
+	if v.Headline() != diagnose.StartUp {
+		v.Findings = append(v.Findings, ledger.FindSlowStart(v.Ledger)...)
+	}
 	now := run.SettingsOf(c.Costs.Window.PID, c.Costs.Window.Loader)
 	for i := range v.Findings {
 		v.Findings[i].Settings = now.Settle(v.Findings[i].Settings)

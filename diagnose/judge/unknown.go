@@ -11,6 +11,15 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
+// cutEvidence says that a recording is cut before its steps.
+func cutEvidence(c *diagnose.Case) []diagnose.Evidence {
+	if !math.IsNaN(c.WorksRecorded) || len(c.Doubts) == 0 || c.Grounds.Record == "" {
+		return nil
+	}
+	return diagnose.AddEvidence(nil, 0, "steps", "step", "the file is cut before enough steps to judge: whether the "+
+		"program trains is not known")
+}
+
 // unknownEvidence says why nothing was decided.
 func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evidence {
 	switch {
@@ -41,7 +50,7 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 	case c.OnlyRingKnown():
 		return ringEvidence(c)
 	}
-	var out []diagnose.Evidence
+	out := cutEvidence(c)
 	if lost := sumUnlinked(c.Causes); diagnose.HidesHost(lost, c.Idle) {
 		out = diagnose.AddEvidence(out, lost, "ratio", "trace.unlinked",
 			"the device is idle %s of the window, and %s of it passes before work that the file links to no launch",

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
@@ -10,6 +11,30 @@ import (
 // slowEnd is the time of ending from which a finding says so. [J] Python with PyTorch needs one to three
 // seconds on a busy machine.
 const slowEnd = 5.0 // seconds
+
+// slowStart is the time that a line of the program's own takes before the first step from which a finding says so,
+// and slowStartShare its share of the run. [J] People wait that long without asking why.
+const (
+	slowStart      = 8.0 // seconds
+	slowStartShare = 0.1
+)
+
+// FindSlowStart tells of a run that begins late because of work of its own: no import, and no first batch.
+func FindSlowStart(l diagnose.Ledger) []diagnose.Finding {
+	start := l.Find(diagnose.RowStartUp)
+	seconds := start.Seconds * start.LineShare
+	imports := strings.HasPrefix(start.Line.Call.File, "frozen importlib")
+	own := start.Line.Own.File != "" && start.IsOwnWork() && !imports
+	if !own || !(seconds >= max(slowStart, slowStartShare*l.Wall)) {
+		return nil
+	}
+	f := diagnose.NewTextFinding(diagnose.FindingSlowStart, fmt.Sprintf(
+		"the first step comes after %s. %s of that are work of the program's own, at %s",
+		quantity.AboutSeconds(start.Seconds), diagnose.WholePercent(start.LineShare), start.Line.String()))
+	f.Source, f.Seconds, f.Share = start.Line.Where().String(), seconds, start.Share*start.LineShare
+	f.Advice = diagnose.SlowStartAdvice
+	return []diagnose.Finding{f}
+}
 
 // FindSlowEnd tells of a run whose loader's workers hold up its end.
 func FindSlowEnd(l diagnose.Ledger) []diagnose.Finding {
@@ -21,5 +46,6 @@ func FindSlowEnd(l diagnose.Ledger) []diagnose.Finding {
 		"the program ends %s after its last step, and waits for the loader's workers %s of that: each finishes the batch "+
 			"that it has begun", quantity.AboutSeconds(tail.Seconds), diagnose.WholePercent(tail.LineShare)))
 	f.Source, f.Seconds, f.Share = tail.Line.Where().String(), tail.Seconds, tail.Share
+	f.Advice = diagnose.SlowEndAdvice
 	return []diagnose.Finding{f}
 }

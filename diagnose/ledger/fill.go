@@ -146,8 +146,11 @@ func (f *filler) stepsRow() diagnose.RowName {
 			return diagnose.RowTraining
 		}
 	}
-	if f.OnlySkips {
+	switch {
+	case f.OnlySkips:
 		return diagnose.RowTraining
+	case diagnose.IsBare(f.Grounds.Framework):
+		return diagnose.RowUnknown
 	}
 	return diagnose.RowInference
 }

@@ -16,7 +16,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		return nil
 	}
 	if !c.HasSteps && !c.HasUnfedSteps && l.Find(diagnose.RowEdge).Line.Kind != diagnose.Iterating {
-		return nil // without steps there is nothing to compare with
+		return findLeadOfStart(l) // without steps there is nothing to compare with
 	}
 	steps := stat.Or(max(lossOf(l, diagnose.RowTraining), lossOf(l, diagnose.RowInference)), 0)
 	var best *diagnose.Row
@@ -46,6 +46,16 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	return lead
 }
 
+// findLeadOfStart returns the start of a run that had hardly begun to train, if a line of the program took most of it.
+func findLeadOfStart(l diagnose.Ledger) *diagnose.Lead {
+	start := l.Find(diagnose.RowStartUp)
+	if len(FindSlowStart(l)) == 0 || start.Share < diagnose.LeadingOnceShare {
+		return nil
+	}
+	start.Saves *= start.LineShare
+	return &diagnose.Lead{Row: start, Class: diagnose.StartUp, Every: math.NaN(), Most: mostOf(l, &start, 0)}
+}
+
 func lossOf(l diagnose.Ledger, name diagnose.RowName) float64 {
 	r := l.Find(name)
 	return stat.Or(r.Saves, 0)
@@ -57,6 +67,8 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 	case diagnose.ClassOfRow(r.Name) == "" || math.IsNaN(r.Idle):
 		return false
 	case class == diagnose.ComputeOnCPU && !slices.Contains(besideModel, r.Line.Kind):
+		return false
+	case class == diagnose.StragglerRank && r.Line.Kind == diagnose.Collective: // it waits there for the late rank
 		return false
 	case class == diagnose.NotTraining || class == diagnose.StartUp:
 		return false

@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/live"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -69,15 +70,30 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 		}
 		return
 	}
-	for _, line := range seen.Lines {
-		if line.Own.File == "" || slices.Contains(beside, line.Kind) || f.isSaved(line) || f.isNamed(line.Line, r) {
-			continue
-		}
-		if often*line.Seconds >= diagnose.NamedLine*r.Idle {
-			r.Line, r.LineShare = line.Line, min(1, often*line.Seconds/r.Seconds)
-		}
-		return
+	if line, seconds := f.busiest(seen.Lines, r); often*seconds >= diagnose.NamedLine*r.Idle {
+		r.Line, r.LineShare = line.Line, min(1, often*line.Seconds/r.Seconds)
 	}
+}
+
+// busiest is the line of the program on which a row's thread is at work most, and the seconds of all such lines
+// of its function. Work of a function may lie on several lines.
+func (f *filler) busiest(lines []diagnose.LoopLine, r *diagnose.Row) (first diagnose.LoopLine, seconds float64) {
+	type function struct{ file, name string }
+	sums := map[function]float64{}
+	at := func(line diagnose.LoopLine) function { return function{line.Own.File, line.Own.Function} }
+	lines = slices.DeleteFunc(slices.Clone(lines), func(line diagnose.LoopLine) bool {
+		waits := line.Kind == diagnose.DeviceWait || slices.Contains(ofLoader, line.Kind)
+		return waits || line.Own.File == "" || f.isSaved(line) || f.isNamed(line.Line, r)
+	})
+	for _, line := range lines {
+		sums[at(line)] += line.Seconds
+	}
+	for _, line := range lines { // the first of the function that has most
+		if sum := sums[at(line)]; sum > seconds {
+			first, seconds = line, sum
+		}
+	}
+	return first, seconds
 }
 
 // unseen is by how much the time from a row's first span to its last is longer than the samples
@@ -287,12 +303,36 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 			continue
 		}
 		if f.LoopLines.Looks >= fewLooks && line.Seconds >= diagnose.NamedLine*seconds {
+			if line.Kind == diagnose.Collective {
+				line = f.followToLateRank(line)
+			}
 			return line.Line, line.Share.Point
 		}
 		break
 	}
 	return diagnose.Line{}, math.NaN()
 }
+
+// followToLateRank returns the line on which another rank works meanwhile, if it does so for a good part of the time
+// in which this one waits in a collective; else the line of the collective.
+func (f *filler) followToLateRank(wait diagnose.LoopLine) diagnose.LoopLine {
+	for _, rank := range measure.Trainers(f.run) {
+		if rank.Window.PID == f.Costs.Window.PID {
+			continue
+		}
+		for _, line := range live.FindLoopLines(f.run, rank.Window.PID, f.From, f.To).Lines {
+			works := line.Own.File != "" && line.Kind != diagnose.Collective && !slices.Contains(beside, line.Kind)
+			if works && line.Seconds >= workOfLateRank*wait.Seconds {
+				return line
+			}
+		}
+	}
+	return wait
+}
+
+// workOfLateRank is the share of a wait in a collective in which another rank works on one line, from which that
+// line is what is waited for. [J]
+const workOfLateRank = 0.4
 
 // whereIterated is the line that asks for most of the batches of a phase; "" unknown.
 func (f *filler) whereIterated(phase recording.Phase) string {

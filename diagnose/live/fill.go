@@ -50,7 +50,14 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.fillParts()
 	l.fillServer()
 	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()
-	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(), l.findStanding())
+	if run.Cut != "" {
+		l.Doubts = []string{run.Cut}
+		if !l.HasSteps && !l.HasUnfedSteps {
+			l.Grounds.Record = "take the whole file, or record again: the steps may be in what this one lost"
+		}
+	}
+	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(),
+		l.findInterpreterLock(), l.findStanding())
 	l.UtilPattern = l.findPattern()
 }
 
@@ -60,15 +67,16 @@ func (l filler) onlyPasses() bool {
 		!slices.ContainsFunc(l.run.Steps, func(s recording.Step) bool { return s.Phase == recording.Train })
 }
 
-// waitsForDevice is the least number of waits for the device in a step, from which the program computes there. [J] A
-// model on the CPU has none.
-const waitsForDevice = 0.5
+// asksDevice is the least number of waits for the device, or of launches on it, in a step, from which the program
+// computes there. [J] A model on the CPU has none.
+const asksDevice = 0.5
 
 func (l filler) fillWindow() {
 	var steps bool
 	l.Costs, steps = measure.Starved(l.trainers)
 	l.HasSteps, l.HasUnfedSteps = steps && l.Costs.Fed(), steps && !l.Costs.Fed()
-	l.OnDevice = l.Costs.Window.Asks().Syncs >= waitsForDevice
+	asks := l.Costs.Window.Asks()
+	l.OnDevice = asks.Syncs >= asksDevice || asks.Launches >= asksDevice
 	if steps {
 		l.From, l.To = l.Costs.Window.Start, l.Costs.Window.End
 		l.Util, l.UtilFrom = l.Costs.Busy, l.Costs.BusyFrom
@@ -241,6 +249,9 @@ func (l filler) fillInput() {
 	l.CoreEvidence = l.describeCoreRivals()
 	l.Lines = l.findLines()
 	l.FetchEvidence = slices.Concat(l.describeFetch(), l.LineEvidence())
+	if l.Costs.Cluster != nil {
+		l.fillCluster(l.Costs.Cluster)
+	}
 	switch l.LoaderIterated = len(l.run.Facts.Loaders) > 0; {
 	case l.HasSteps && l.Costs.Other(l.run) != "":
 		l.fillOtherInput()

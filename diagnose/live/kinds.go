@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -87,20 +88,21 @@ var knownBy = []struct {
 	},
 	{diagnose.Collate, []string{"transformers/data/data_collator.py"}, nil},
 	{diagnose.Stacking, []string{"torch/utils/data/_utils/collate.py"}, nil},
+	{diagnose.Tables, []string{"pandas/core/"}, nil},
+	{diagnose.DeepCopies, []string{"copy.py"}, []string{"deepcopy", "_reconstruct"}},
+	{diagnose.Drawing, []string{"random.py"}, []string{"sample", "choice", "shuffle"}},
 	{diagnose.Parser, []string{
 		"json/", "csv.py", "xml/", "lxml/", "yaml/", "pandas/", "pyarrow/", "h5py/", "gzip.py",
 		"lzma.py", "bz2.py", "zstandard/", "msgpack/", "datasets/", "pickle.py",
+		serialization,
 	}, nil},
 }
 
 // kindOf names the work of a stack: the innermost function that is known says it.
 func kindOf(s recording.Stack) diagnose.Kind {
-	for i := len(s.Places) - 1; i >= 0; i-- {
-		for _, known := range knownBy {
-			if startsWithAny(s.Places[i].File, known.files) &&
-				(known.functions == nil || recording.ContainsAny(s.Places[i].Function, known.functions...)) {
-				return known.kind
-			}
+	for _, p := range slices.Backward(s.Places) {
+		if kind := kindOfLibrary(p); kind != "" {
+			return kind
 		}
 	}
 	for _, p := range s.Places {
@@ -112,6 +114,19 @@ func kindOf(s recording.Stack) diagnose.Kind {
 		return diagnose.Waits
 	}
 	return diagnose.Code
+}
+
+// kindOfLibrary is the work of data that a library's function does; "" unknown.
+func kindOfLibrary(p recording.Place) diagnose.Kind {
+	for _, known := range knownBy {
+		if !startsWithAny(p.File, known.files) {
+			continue
+		}
+		if known.functions == nil || recording.ContainsAny(p.Function, known.functions...) {
+			return known.kind
+		}
+	}
+	return ""
 }
 
 func startsWithAny(text string, with []string) bool {

@@ -48,13 +48,16 @@ func TestKindsAndPlaces(t *testing.T) {
 		{stack: places("/train.py read", "h5py/_hl/files.py File.__init__", "h5py/_hl/files.py make_fid"), kind: diagnose.Opening, own: "read", call: "File.__init__"},
 		{stack: places("/train.py read", "zipfile.py ZipFile.__init__", "zipfile.py ZipFile._RealGetContents"), kind: diagnose.Opening, own: "read", call: "ZipFile.__init__"},
 		{stack: places("/train.py read", "json/__init__.py loads", "json/decoder.py JSONDecoder.decode"), kind: diagnose.Parser, own: "read", call: "loads"},
+		{stack: places("/train.py Rows.__getitem__", "pandas/core/indexing.py _LocationIndexer.__getitem__", "pandas/core/internals/managers.py BlockManager.fast_xs"), kind: diagnose.Tables, own: "Rows.__getitem__", call: "_LocationIndexer.__getitem__"},
+		{stack: places("/train.py Rows.__init__", "pandas/io/parsers/readers.py read_csv"), kind: diagnose.Parser, own: "Rows.__init__", call: "read_csv"},
+		{stack: places("/train.py Faces.__getitem__", "copy.py deepcopy", "copy.py _deepcopy_dict"), kind: diagnose.DeepCopies, own: "Faces.__getitem__", call: "deepcopy"},
 	} {
 		own, call := splitStack(c.stack)
 		if kind := kindOf(recording.Stack{Places: c.stack, Asleep: c.asleep}); kind != c.kind || own.Function != c.own || call.Function != c.call {
 			t.Errorf("%v is %s at %q in %q, want %s at %q in %q", c.stack, kind, own.Function, call.Function, c.kind, c.own, c.call)
 		}
 	}
-	for _, kind := range []diagnose.Kind{diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.Code} {
+	for _, kind := range []diagnose.Kind{diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Code} {
 		if kind.Words() == "" || (kind.Advice() == "") != (kind == diagnose.Stacking) {
 			t.Errorf("%s has no words", kind)
 		}

@@ -3,6 +3,7 @@ package live
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -24,6 +25,10 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		kind := kindOfLoop(s)
 		own, call := splitLoop(s, kind)
 		k := key{own.File, own.Function, call.File, call.Function}
+		if kind == diagnose.Preparing { // one line may call many transforms
+			k = key{own.File, own.Function, "", strconv.Itoa(own.Line)}
+			call = recording.Place{}
+		}
 		addStack(&all, places, k, diagnose.Line{Own: own, Call: call, Kind: kind}, s)
 	}
 	for i := range all.Lines {
@@ -61,7 +66,7 @@ func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place
 	for _, p := range s.Places {
 		if p.Own() {
 			own, call = p, recording.Place{}
-		} else if call.File == "" || kindOfPlace(p) == kind {
+		} else if call.File == "" || cmp.Or(kindOfPlace(p), kindOfData(p)) == kind {
 			call = p
 		}
 	}
@@ -87,7 +92,7 @@ func (t kindsByFile) find(file string) diagnose.Kind {
 // loopBy has the libraries that a loop calls outside of its steps.
 var loopBy = kindsByFile{
 	{diagnose.Saving, []string{
-		"torch/serialization.py", "torch/distributed/checkpoint/", "safetensors/", "shutil.py", "tarfile.py",
+		serialization, "torch/distributed/checkpoint/", "safetensors/", "shutil.py", "tarfile.py",
 	}},
 	{diagnose.Subprocess, []string{"subprocess.py", "multiprocessing/popen", "multiprocessing/process.py"}},
 	{diagnose.Compiling, []string{"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/_functorch/"}},
@@ -148,10 +153,27 @@ var writers = [][2]string{
 // writes reports whether a library's function writes a file.
 func writes(p recording.Place) bool {
 	name := p.Function[strings.LastIndexByte(p.Function, '.')+1:]
+	if name == "dumps" { // returns what it makes
+		return false
+	}
 	return slices.ContainsFunc(writers, func(w [2]string) bool {
 		return strings.HasPrefix(p.File, w[0]) && strings.HasPrefix(name, w[1])
 	})
 }
+
+// kindOfData is the kind of a library's function that prepares data in a loop; "" of another.
+func kindOfData(p recording.Place) diagnose.Kind {
+	switch kind := kindOfLibrary(p); {
+	case slices.Contains(ofData, kind):
+		return diagnose.Preparing
+	case slices.Contains(anywhere, kind):
+		return kind
+	}
+	return ""
+}
+
+// serialization has torch.save and torch.load.
+const serialization = "torch/serialization.py"
 
 // kindOfPlace tells what a library's function does; "" unknown.
 func kindOfPlace(p recording.Place) diagnose.Kind {
@@ -163,6 +185,9 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 	}
 	if writes(p) {
 		return diagnose.Saving
+	}
+	if p.File == serialization && strings.Contains(p.Function, "load") {
+		return "" // it reads: what a data set's line does says more
 	}
 	return loopBy.find(p.File)
 }
@@ -194,12 +219,18 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	if slices.ContainsFunc(s.Places, isLoader) {
 		return kindInLoader(s)
 	}
+	if callsCollective(s.Places) {
+		return diagnose.Collective
+	}
 	waits := false
 	for _, p := range slices.Backward(s.Places) {
 		switch kind := kindOfPlace(p); kind {
 		case diagnose.Locking:
 			waits = true
 		case "":
+			if kind = kindOfData(p); kind != "" {
+				return kind
+			}
 		default:
 			return kind
 		}
@@ -210,8 +241,6 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	switch kind := kindOf(s); {
 	case kind == diagnose.Request, kind == diagnose.Connection:
 		return diagnose.Uploading
-	case slices.Contains(ofData, kind):
-		return diagnose.Preparing
 	case s.Awaits == recording.AwaitsLock:
 		return diagnose.Locking
 	case s.Awaits == recording.AwaitsDisk:
@@ -220,6 +249,23 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return diagnose.Pausing
 	}
 	return diagnose.HostCode
+}
+
+// anywhere are kinds of work whose advice is the same in a loop and in a data set.
+var anywhere = []diagnose.Kind{diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing}
+
+// collectives are the files of PyTorch's functions that exchange values between ranks.
+var collectives = []string{"torch/distributed/c10d_logger.py", "torch/distributed/distributed_c10d.py"}
+
+// callsCollective reports whether a line of the program itself exchanges values between ranks, and no library that
+// it calls, such as DistributedDataParallel or FSDP.
+func callsCollective(places []recording.Place) bool {
+	for i, p := range slices.Backward(places) {
+		if p.Own() {
+			return i+1 < len(places) && startsWithAny(places[i+1].File, collectives)
+		}
+	}
+	return false
 }
 
 // samplerFile has PyTorch's samplers, which draw indices in the launching thread.

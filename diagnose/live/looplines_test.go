@@ -28,6 +28,14 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Launching, places("/train.py main", "torch/optim/optimizer.py step", "torch/autograd/profiler.py record_function.__enter__")},
 		{diagnose.Anomalies, places("/train.py Block.forward", "torch/nn/modules/linear.py Linear.forward", "torch/fx/traceback.py format_stack")},
 		{diagnose.Preparing, places("/train.py read", "PIL/Image.py Image.open")},
+		{diagnose.Drawing, places("/train.py Buffer.sample", "random.py Random.sample")},
+		{diagnose.Collective, places("/train.py reduce_losses", "torch/distributed/c10d_logger.py _exception_logger.<locals>.wrapper")},
+		{diagnose.Launching, places("/train.py main", "torch/nn/modules/module.py Module._call_impl", "torch/distributed/fsdp/_runtime_utils.py _unshard", "torch/distributed/c10d_logger.py wrapper")},
+		{diagnose.Saving, places("/train.py keep", "torch/serialization.py save", "torch/serialization.py _save")},
+		{diagnose.Preparing, places("/train.py read", "torch/serialization.py load", "torch/serialization.py _load")},
+		{diagnose.Preparing, places("/train.py index", "json/__init__.py dumps")},
+		{diagnose.Saving, places("/train.py keep", "json/__init__.py dump")},
+		{diagnose.Preparing, places("/train.py main", "torch/nn/modules/module.py Module._call_impl", "torchvision/transforms/v2/_color.py ColorJitter.transform")},
 		{diagnose.HostCode, places("/train.py extract")},
 	} {
 		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {

@@ -4,21 +4,23 @@ import (
 	"fmt"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
 // longOptimizer is the share of a step from which an optimizer on the CPU is worth a word. [J]
 const longOptimizer = 0.1
 
-// stepsOnCPU reports whether the model computes on a device, and its optimizer on the CPU: the optimizer's parameters
-// are a copy in host memory, as where its state is offloaded.
+// stepsOnCPU reports whether steps wait for a device, and the optimizer works on the CPU: its parameters are a copy
+// in host memory, as where its state is offloaded.
 func (l filler) stepsOnCPU() bool {
-	return l.OnDevice && l.Model.OnCPU()
+	return l.Costs.Window.Asks().Syncs >= asksDevice && l.Model.OnCPU()
 }
 
 // findCPUOptimizer tells of an optimizer that steps on the CPU while the device idles.
 func (l filler) findCPUOptimizer(in insideSteps) (diagnose.Finding, bool) {
-	share := in.optimizer
+	waits := stat.Or(l.Costs.Window.Asks().SyncTime, 0) / in.span // Lightning's optimizers call the model themselves
+	share := in.optimizer - waits
 	if !l.stepsOnCPU() || !(share >= longOptimizer) {
 		return diagnose.Finding{}, false
 	}

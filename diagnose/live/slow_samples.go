@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -13,6 +14,9 @@ func (l filler) askFewSlow() diagnose.Quantity {
 	k := l.Costs
 	if !(k.FetchCV > 0) || k.Workers == 0 || k.Feed != nil {
 		return diagnose.Quantity{}
+	}
+	if k.FetchSlow < diagnose.SlowOfWait*stat.Or(k.Idle, k.Wait) {
+		return diagnose.Quantity{} // they differ, and the loop waits for all of them
 	}
 	q := diagnose.AskShare("Do few samples take far longer than the others?", k.FetchCV, diagnose.FewSlow, "").
 		WithEvidence(k.FetchCV, "ratio", string(recording.FetchWallSquares),

@@ -38,8 +38,8 @@ var computeOnCPU = Rule{
 			return 0
 		}
 		if c.OnDevice && !c.Requests.Known() {
-			c.yes(diagnose.AskFact("Does each step wait for a device?", true,
-				"a model on the CPU has nothing there to wait for: parameters in host memory are the optimizer's copy"))
+			c.yes(diagnose.AskFact("Does each step launch work on a device, or wait for it?", true,
+				"a model on the CPU asks nothing of one: parameters in host memory are a copy"))
 			return 0
 		}
 		unused := 1.0

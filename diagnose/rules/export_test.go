@@ -6,9 +6,9 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-// Classes are those of all rules, kinds of io-bound among them.
+// Classes are those of all rules, kinds of io-bound and cluster-bound among them.
 func Classes() (all []diagnose.Class) {
-	for _, rule := range slices.Concat(rules, ioKinds) {
+	for _, rule := range slices.Concat(rules, ioKinds, clusterKinds) {
 		all = append(all, rule.Class)
 	}
 	return all
@@ -16,7 +16,7 @@ func Classes() (all []diagnose.Class) {
 
 // AskWithout asks all rules but that of a class, which answers no.
 func AskWithout(c *diagnose.Case, class diagnose.Class) Answers {
-	for _, list := range [][]Rule{rules, ioKinds} {
+	for _, list := range [][]Rule{rules, ioKinds, clusterKinds} {
 		for i := range list {
 			if list[i].Class == class {
 				kept := list[i].check

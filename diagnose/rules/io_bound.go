@@ -24,16 +24,19 @@ var ioBound = Rule{
 		}
 		return starved * disk
 	},
-	refine: func(c *inquiry) diagnose.Class {
-		best, most := diagnose.IOBound, LeastScore
-		for _, kind := range ioKinds {
-			c.rule = kind.Class
-			if score := kind.check(c); score >= most {
-				best, most = kind.Class, score
-			}
+	refine: func(c *inquiry) diagnose.Class { return c.askKinds(diagnose.IOBound, ioKinds) },
+}
+
+// askKinds is the kind of an ailment that convinces most; the ailment itself if none does.
+func (c *inquiry) askKinds(best diagnose.Class, kinds []Rule) diagnose.Class {
+	most := LeastScore
+	for _, kind := range kinds {
+		c.rule = kind.Class
+		if score := kind.check(c); score >= most {
+			best, most = kind.Class, score
 		}
-		return best
-	},
+	}
+	return best
 }
 
 // ioKinds are rules for loading that is waiting for storage: they tell its kind.

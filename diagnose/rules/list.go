@@ -9,7 +9,7 @@ import (
 
 // rules are all rules, in the order in which they are explained.
 var rules = []Rule{
-	startUp, gpuBound, mainThreadLoader, tooFewWorkers, handOver, slowSamples, cpuExhausted, neighbour,
+	startUp, gpuBound, mainThreadLoader, tooFewWorkers, clusterBound, handOver, slowSamples, cpuExhausted, neighbour,
 	cgroupThrottled, ioBound,
 	transferBound, launchBound, cpuBound, networkBound,
 	straggler, throttled, sharedGPU, computeOnCPU, waitsOutside, notTraining,
@@ -34,7 +34,7 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 // FindRule returns the rule that explains a class, for a kind of an ailment that of
 // the ailment; false for "unknown".
 func FindRule(class diagnose.Class) (Rule, bool) {
-	for _, rule := range slices.Concat(rules, ioKinds) {
+	for _, rule := range slices.Concat(rules, ioKinds, clusterKinds) {
 		if class == rule.Class {
 			return rule, true
 		}

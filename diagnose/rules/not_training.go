@@ -45,6 +45,10 @@ var notTraining = Rule{
 		if !c.HasSteps && c.TorchLoaded && c.Costs.CoresUse > diagnose.TorchAtWork && c.GPUCount > 0 && !c.HookLoaded {
 			score *= 0.5 // PyTorch at work that cannot be looked into
 		}
+		if len(c.Doubts) > 0 {
+			c.yes(diagnose.AskFact("Is the recording whole?", false, "what was cut off may hold the steps"))
+			return score * diagnose.Unlikely
+		}
 		if c.HookMissing && c.HoldsDevice && c.Util > 0 {
 			c.yes(diagnose.AskFact("Has the device done nothing at all for the job?", false,
 				"a process of the job holds it, and some kernels ran: it may begin to train"))

@@ -10,19 +10,27 @@ import (
 var startUp = Rule{
 	Class: diagnose.StartUp,
 	Title: "This is a program's start",
-	Text: "Contexts and modules are made, memory is allocated for the first time, ranks meet for the first time. " +
-		"Nothing of it comes again.",
+	Text: "Contexts and modules are made, memory is allocated for the first time, and ranks, if there are several, meet " +
+		"for the first time. Nothing of it comes again.",
 	Limits: "A trace of one step cannot tell what comes again.",
 	check: func(c *inquiry) float64 {
 		if !c.IsStartUp {
 			return 0
 		}
 		c.yes(diagnose.AskFact("Is most of the time spent on what happens once?", true,
-			"warm-up, first allocations and first collectives"))
+			"warm-up, first allocations, and of several ranks first collectives"))
 		c.because(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", "trace.kernel",
-			"the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules, first "+
-				"allocations and first collectives take most of the rest. It says nothing about steady steps",
-			quantity.Percent(c.Shares.Kernel)), c.GapEvidence, c.WarmUpEvidence)
+			"the trace shows a program's start, its warm-up: kernels run %s of the time, and %s take most of the rest. "+
+				"It says nothing about steady steps",
+			quantity.Percent(c.Shares.Kernel), whatStarts(c.Parts.Exchange)), c.GapEvidence, c.WarmUpEvidence)
 		return 1
 	},
+}
+
+// whatStarts is what a program's start is made of.
+func whatStarts(exchange float64) string {
+	if exchange > 0 {
+		return "contexts, modules, first allocations and first collectives"
+	}
+	return "contexts, modules and first allocations"
 }

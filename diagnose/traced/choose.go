@@ -22,13 +22,14 @@ func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
 		gaps = idle.Analyse(run)
 	}
 	t := &filler{t: run.Timeline, all: gaps, major: math.NaN(), world: 1, lost: run.Facts.WorkLost}
-	most := int64(0)
+	most, computes := int64(0), false
 	for i := range t.all.Devices {
-		most = max(most, t.all.Devices[i].Busy())
+		most, computes = max(most, t.all.Devices[i].Busy()), computes || t.all.Devices[i].Kernel > 0
 	}
 	for i := range t.all.Devices {
 		d := &t.all.Devices[i]
-		if float64(d.Busy()) >= leastWork*float64(most) && d.WindowLength() > 0 &&
+		onlyCopies := computes && d.Kernel == 0
+		if float64(d.Busy()) >= leastWork*float64(most) && d.WindowLength() > 0 && !onlyCopies &&
 			(t.d == nil || isMoreStarved(d, t.d)) {
 			t.d = d
 		}

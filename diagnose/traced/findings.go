@@ -132,7 +132,7 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	}
 	place := t.d.Places[cause]
 	t.locateCause(&f, cause)
-	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s in which the launching thread does "+
+	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s, while the launching thread does "+
 		"other work, the longest for %s", quantity.Percent(share), t.describeLongGaps(),
 		quantity.AboutSeconds(toSeconds(place.To-place.From)))
 	if t.isFirst(place) {

@@ -33,6 +33,10 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	if perStep := float64(count) / t.countSteps(); perStep > diagnose.ManyExchanges {
 		f.Text += ": so many small ones cost latency, not bytes"
 	}
+	if len(t.t.Host.Start) == 0 || t.grounds.Refuse(stoker.BucketMB) != "" { // nothing tells of gradients
+		f.Advice = "compare the ranks: one that waits for a slower one is late itself nowhere"
+		return f, true
+	}
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.BucketMB, nil, 100)}
 	f.Advice = "DistributedDataParallel(model, bucket_cap_mb=100, gradient_as_bucket_view=True), gradients in bf16 " +
 		"(ddp_comm_hooks.bf16_compress_hook), model.no_sync() while gradients accumulate. A rank that waits for a " +

@@ -19,7 +19,29 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
 		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
-		Kernels: t.kernels.Count, Kind: otherKind(run), Updates: t.updatesAlone(), Shaped: t.shapedByData(),
+		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
+		Reads: float64(t.waits.Hidden.Count) / t.countSteps(), Kind: otherKind(run),
+		Updates: t.updatesAlone(), Shaped: t.shapedByData(),
+	}
+}
+
+// findMade is what the judged kernels' names and launches show to be done to them.
+func (t *filler) findMade() diagnose.Made {
+	w, graphs, works := &t.t.Device, 0, 0
+	for i := range w.Start {
+		if w.Device[i] != t.d.Index || w.Start[i] < t.d.From || w.Start[i] >= t.d.To {
+			continue
+		}
+		works++
+		if call := w.Call[i]; call >= 0 && recording.LaunchesGraph(t.t.Names[t.t.Host.Name[call]]) {
+			graphs++
+		}
+	}
+	return diagnose.Made{
+		Fused: slices.ContainsFunc(t.kernels.Totals, func(total idle.NameTotal) bool {
+			return recording.FusedKernel(t.t.Names[total.Name])
+		}),
+		Graphs: 2*graphs >= max(1, works),
 	}
 }
 

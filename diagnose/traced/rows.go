@@ -109,7 +109,7 @@ func (t *filler) judgedRow() diagnose.RowName {
 		return diagnose.RowOf(t.d.Apart)
 	case t.grounds.Program == diagnose.Training:
 		return diagnose.RowTraining
-	case len(t.d.Steps) < 2:
+	case len(t.d.Steps) < 2, diagnose.IsBare(t.grounds.Framework):
 		return diagnose.RowUnknown
 	}
 	return diagnose.RowInference

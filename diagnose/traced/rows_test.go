@@ -52,3 +52,13 @@ func TestRowsAddUpToTheRecording(t *testing.T) {
 		t.Errorf("the shares add up to %f", sum)
 	}
 }
+
+// The steps of a program without a model are no inference.
+func TestStepsWithoutAModelAreNoInference(t *testing.T) {
+	for framework, want := range map[string]diagnose.RowName{"CUDA": diagnose.RowUnknown, "": diagnose.RowInference} {
+		f := &filler{d: &idle.Device{Steps: make([]idle.Step, 8)}, grounds: diagnose.Grounds{Framework: framework}}
+		if row := f.judgedRow(); row != want {
+			t.Errorf("%q: %s, want %s", framework, row, want)
+		}
+	}
+}

@@ -139,7 +139,7 @@ func callingLoader(outer []place) (called *place) {
 }
 
 // tellers are libraries whose functions say what a thread does, however deep a framework calls them: it
-// starts a program, blocks on somebody, takes tensors over from a worker, saves, compiles, sends.
+// starts a program, blocks on somebody, takes tensors over from a worker, saves, compiles, sends, prepares data.
 var tellers = []string{
 	"subprocess.py", "multiprocessing/", "threading.py", "queue.py", "selectors.py", "socket.py", "ssl.py",
 	"concurrent/",
@@ -150,6 +150,8 @@ var tellers = []string{
 	"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "urllib3/", "requests/", "http/", "matplotlib/",
 	"sklearn/",
 	"torchmetrics/", "pycocotools/", "logging/", "tqdm/",
+	"torchvision/transforms/", "albumentations/", "kornia/augmentation/", "monai/transforms/", "torchio/",
+	"torchaudio/", "librosa/", "PIL/", "skimage/", "pandas/core/", "tokenizers/", "transformers/tokenization",
 }
 
 // stages are libraries whose functions say what a server does for a request.

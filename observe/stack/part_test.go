@@ -18,6 +18,11 @@ func TestAround(t *testing.T) {
 		"/train.py main " + loader + " __iter__ multiprocessing/popen_fork.py _launch": {
 			"multiprocessing/popen_fork.py _launch", loader + " __init__", loader + " __iter__", "/train.py main",
 		},
+		// transforms of a batch, which are modules
+		"/train.py main torch/nn/modules/module.py _call_impl torchvision/transforms/v2/functional/_color.py adjust_hue": {
+			"torchvision/transforms/v2/functional/_color.py adjust_hue", "torchvision/transforms/v2/_color.py transform",
+			"torch/nn/modules/module.py _call_impl", "/train.py main",
+		},
 		// a framework's loop calls the loader
 		"/train.py main lightning/trainer.py fit " + loader + " __iter__ multiprocessing/popen_fork.py _launch": {
 			"multiprocessing/popen_fork.py _launch", loader + " __iter__", "lightning/loops/fetchers.py next", "lightning/trainer.py fit", "/train.py main",

@@ -143,6 +143,15 @@ type hookRecord struct {
 	Decode    int64 `json:"decode"`
 	Transform int64 `json:"transform"`
 
+	// remote; count, cpu and bytes as above
+	Node    string   `json:"node"`
+	Workers int      `json:"workers"`
+	Ahead   int      `json:"ahead"`
+	Fetch   int64    `json:"fetch"`
+	Moved   int64    `json:"moved"`
+	Store   *float64 `json:"store"`
+	Spilled *float64 `json:"spilled"`
+
 	// serve and request
 	Arrived  int64 `json:"arrived"`
 	Answered int64 `json:"answered"`
@@ -249,7 +258,7 @@ func (r *hookRecord) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
 		&r.File, &r.CallFile, &r.Split, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
-		&r.Type, &r.About, &r.Framework, &r.At,
+		&r.Type, &r.About, &r.Framework, &r.At, &r.Node,
 	} {
 		*text = safe.Text(*text, maxText)
 	}

@@ -50,25 +50,27 @@ type Process struct {
 
 // Intake turns packets into a recording. It is used by one goroutine at a time.
 type Intake struct {
-	base     int64 // CLOCK_MONOTONIC at t = 0, ns
-	to       Sink
-	device   func(pid, cuda int) int
-	procs    map[int]*Process
-	loaders  []recording.Loader
-	unclock  map[loaderKey]*unclocked
-	last     map[loaderKey]int
-	fetches  map[int]fetchTotals // not written yet
-	feeds    map[int]fetchTotals // not written yet, of stoker's loader
-	serves   map[int]*served     // the newest word on its requests
-	software recording.Software
-	model    *recording.ModelFacts
-	notes    []string
-	draws    bool     // it was looked whether fetches draw random numbers
-	drew     []string // from which generators they did
-	slow     []recording.SlowFetch
-	pools    map[string]int // threads of libraries in workers
-	heard    bool           // some process answered
-	raised   []Raised
+	base      int64 // CLOCK_MONOTONIC at t = 0, ns
+	to        Sink
+	device    func(pid, cuda int) int
+	procs     map[int]*Process
+	loaders   []recording.Loader
+	unclock   map[loaderKey]*unclocked
+	last      map[loaderKey]int
+	fetches   map[int]fetchTotals    // not written yet
+	feeds     map[int]fetchTotals    // not written yet, of stoker's loader
+	nodes     map[string]fetchTotals // not written yet, of nodes of a Ray cluster, by their subject
+	toldNodes map[string]bool
+	serves    map[int]*served // the newest word on its requests
+	software  recording.Software
+	model     *recording.ModelFacts
+	notes     []string
+	draws     bool     // it was looked whether fetches draw random numbers
+	drew      []string // from which generators they did
+	slow      []recording.SlowFetch
+	pools     map[string]int // threads of libraries in workers
+	heard     bool           // some process answered
+	raised    []Raised
 
 	dropped, malformed int64
 }
@@ -91,8 +93,8 @@ func NewIntake(base int64, to Sink, device func(pid, cuda int) int) *Intake {
 	return &Intake{
 		base: base, to: to, device: device, procs: map[int]*Process{},
 		unclock: map[loaderKey]*unclocked{}, fetches: map[int]fetchTotals{}, feeds: map[int]fetchTotals{},
-		serves: map[int]*served{},
-		last:   map[loaderKey]int{},
+		nodes: map[string]fetchTotals{}, toldNodes: map[string]bool{}, serves: map[int]*served{},
+		last: map[loaderKey]int{},
 	}
 }
 
@@ -224,6 +226,8 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 		return in.addEngine(p, r, now)
 	case "request":
 		return in.addRequest(p, r, now)
+	case "remote":
+		return in.addNode(p, r, now)
 	case "garbage":
 		return in.addGarbage(p, r, now)
 	case "memory":
@@ -567,6 +571,7 @@ type fetchTotals struct {
 // is enough for counters, and keeps the recording small.
 func (in *Intake) Flush(now float64) {
 	in.flushServes(now)
+	in.flushNodes()
 	for pid, f := range in.fetches {
 		subject, r := fmt.Sprintf("process/%d", pid), f.record
 		in.to.AddSample(recording.FetchCount, subject, f.at, float64(r.Count))

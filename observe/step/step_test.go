@@ -333,6 +333,33 @@ func TestStokersLoader(t *testing.T) {
 	}
 }
 
+// TestWorkersInACluster: the newest sums of each node are written, and what makes no sense is left out.
+func TestWorkersInACluster(t *testing.T) {
+	var b book
+	in := NewIntake(0, &b, nil)
+	in.Take(packetOf(
+		`{"k":"remote","node":"a","workers":2,"ahead":3,"count":4,"fetch":1000000000,"cpu":500000000,"moved":250000000,"bytes":8,"store":100,"spilled":null}`,
+		`{"k":"remote","node":"a","workers":2,"ahead":3,"count":5,"fetch":2000000000,"cpu":500000000,"moved":250000000,"bytes":10,"store":100,"spilled":null}`,
+		`{"k":"remote","node":"b","workers":1,"ahead":3,"count":1,"fetch":1,"cpu":1,"moved":-1,"bytes":2}`,
+		`{"k":"remote","node":"","workers":1,"ahead":3,"count":1,"fetch":1,"cpu":1,"moved":1,"bytes":2}`,
+	), 1)
+	in.Flush(1)
+	want := map[string]float64{
+		"remote.workers": 2, "remote.ahead": 3, "remote.batches": 5, "remote.fetch": 2, "remote.cpu": 0.5, "remote.moved": 0.25,
+		"remote.bytes": 10, "remote.store": 100,
+	}
+	for signal, value := range want {
+		if got := b.samples[signal+" node/7/a"]; got != value {
+			t.Errorf("%s is %v, want %v", signal, got, value)
+		}
+	}
+	for subject := range b.samples {
+		if strings.HasSuffix(subject, "node/7/b") || strings.HasPrefix(subject, "remote.spilled") {
+			t.Errorf("%s is written", subject)
+		}
+	}
+}
+
 // Workers say how many threads their libraries compute with: the most of any is kept. A trainer's are no worker's.
 func TestThreadsOfLibraries(t *testing.T) {
 	in := NewIntake(0, &book{}, nil)

@@ -273,6 +273,10 @@ func (c Costs) HelpersSpin() bool {
 // several: Python's own thread that sends batches is seldom at work at the same time. [J]
 const severalThreads = 1.5
 
+// crowdedCores is how many times the job's cores the workers' threads want, from which they are too many: as many
+// threads as cores take turns with nobody but the machine's other programs. [J]
+const crowdedCores = 1.25
+
 // CrowdedByThreads reports whether the workers' libraries start more threads than there are cores: those
 // threads take a good part of the workers' core time, and together with those that fetch they want more
 // cores than the job may use. More workers would add as many again.
@@ -281,7 +285,7 @@ func (c Costs) CrowdedByThreads(cores float64) bool {
 		return false
 	}
 	busy := min(1, stat.Or(c.Fetch/(float64(c.Workers)*c.HostStep), 1))
-	return c.WorkerThreads >= severalThreads && float64(c.Workers)*busy*c.WorkerThreads > cores
+	return c.WorkerThreads >= severalThreads && float64(c.Workers)*busy*c.WorkerThreads > crowdedCores*cores
 }
 
 // LeastStep bounds the step of a loader whose threads no longer hold each other up: no shorter than the loop,
@@ -318,6 +322,11 @@ func (c Costs) FromStorage() string {
 // setPrepare splits the preparation of a batch into waiting and core time, and takes off
 // the core time what the present number of workers adds to it.
 func (c Costs) setPrepare(run *recording.Run, s *predict.Setup) {
+	if c.Cluster != nil { // to this machine's cores a worker elsewhere is something that is waited for
+		s.PrepareCPU, s.HandOver = stoker.Exactly(predict.NoWork), stoker.Exactly(predict.NoWork)
+		s.Wait, s.Waiters = stoker.Exactly(c.Fetch/s.Batch), float64(c.Workers)
+		return
+	}
 	cpu := c.FetchCPU
 	if c.Workers > 0 && c.Feed == nil && c.WorkerCPU > stat.Or(cpu, 0) {
 		cpu = c.WorkerCPU // decoders may use their own threads

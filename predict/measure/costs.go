@@ -48,8 +48,8 @@ type Costs struct {
 	// where none began.
 	EpochSteps, EpochStart float64
 
-	// FirstFetch is how long the first batch takes a new worker of its own work, as a shuffle buffer that is
-	// filled; NaN unknown.
+	// FirstFetch is how long the first batch of an iterable data set takes a worker of its own work, as a shuffle
+	// buffer that is filled; NaN unknown, and of other data sets.
 	FirstFetch float64
 
 	SyncsAt string // the program's line that blocks on the device, file:line; "" unknown
@@ -69,6 +69,7 @@ type Costs struct {
 	FetchCPU     float64 // core time of it
 	FetchQueue   float64 // of it, time in which a worker was runnable without a core
 	FetchCV      float64 // coefficient of variation of fetch times
+	FetchSlow    float64 // time per step that fetches take beyond their usual time; NaN unknown
 	FetchCollate float64
 	Split        *FetchSplit // where Fetch goes; nil where that is not known
 
@@ -101,6 +102,9 @@ type Costs struct {
 	WorkerMemory float64 // resident set of one worker, bytes
 
 	Feed *Feeding // what stoker's loader tells of itself; nil for others. Its threads are the workers
+
+	// Cluster is what workers in a Ray cluster do, of which Workers and Fetch are; nil for others.
+	Cluster *Cluster
 }
 
 // Fed reports whether a loader feeds the steps, as far as that was seen.

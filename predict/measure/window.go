@@ -28,6 +28,7 @@ func Measure(run *recording.Run, w recording.Window) Costs {
 	c.takeCores(run)
 	c.addStorage(run)
 	c.readFeeding(run)
+	c.readCluster(run)
 	c.Split = c.splitFetch(run)
 	return c
 }
@@ -139,7 +140,8 @@ func (c *Costs) fetchers(run *recording.Run) []string {
 	return subjects
 }
 
-// firstFetch is what workers' first reports have more than as many usual fetches take.
+// firstFetch is what workers' first reports have more than as many usual fetches take. An iterable data set begins
+// anew in each epoch; what a map-style one does first stays with its worker.
 func (c *Costs) firstFetch(run *recording.Run) float64 {
 	var firsts []float64
 	for _, subject := range c.fetchers(run) {
@@ -154,6 +156,34 @@ func (c *Costs) firstFetch(run *recording.Run) float64 {
 	return stat.Median(firsts)
 }
 
+// slowFetches is what fetches take beyond their usual time, seconds: what readings of workers' counters have more
+// than the median reading's time for as many fetches.
+func (c *Costs) slowFetches(run *recording.Run) (sum float64) {
+	type reading struct{ wall, count float64 }
+	var readings []reading
+	var each []float64
+	for _, subject := range c.fetchers(run) {
+		wall, count := run.Find(recording.FetchWall, subject), run.Find(recording.FetchCount, subject)
+		if wall == nil || count == nil || len(wall.V) != len(count.V) {
+			continue
+		}
+		for i := 1; i < len(wall.V); i++ {
+			r := reading{wall.V[i] - wall.V[i-1], count.V[i] - count.V[i-1]}
+			if r.count > 0 && wall.T[i-1] >= c.Window.Start && wall.T[i] <= c.Window.End {
+				readings, each = append(readings, r), append(each, r.wall/r.count)
+			}
+		}
+	}
+	if len(readings) == 0 {
+		return math.NaN()
+	}
+	usual := stat.Median(each)
+	for _, r := range readings {
+		sum += max(0, r.wall-r.count*usual)
+	}
+	return sum
+}
+
 func (c *Costs) fetching(run *recording.Run) {
 	total := func(signal recording.Signal) (sum float64) {
 		for _, subject := range c.fetchers(run) {
@@ -164,7 +194,7 @@ func (c *Costs) fetching(run *recording.Run) {
 		return sum
 	}
 	c.Fetch, c.FetchCPU, c.FetchCV, c.FetchCollate = math.NaN(), math.NaN(), math.NaN(), math.NaN()
-	c.FirstFetch = math.NaN()
+	c.FirstFetch, c.FetchSlow = math.NaN(), math.NaN()
 	if n := total(recording.FetchCount); n > 0 {
 		c.Fetch = total(recording.FetchWall) / n
 		c.FetchCPU = total(recording.FetchCPU) / n
@@ -172,7 +202,10 @@ func (c *Costs) fetching(run *recording.Run) {
 		if variance := total(recording.FetchWallSquares)/n - c.Fetch*c.Fetch; variance >= 0 && c.Fetch > 0 {
 			c.FetchCV = math.Sqrt(variance) / c.Fetch
 		}
-		c.FirstFetch = math.Min(c.firstFetch(run), c.EpochStart)
+		if l := run.FindLoader(c.Window.PID, c.Window.Loader); l != nil && l.Iterable {
+			c.FirstFetch = math.Min(c.firstFetch(run), c.EpochStart)
+		}
+		c.FetchSlow = c.slowFetches(run) / (c.Window.End - c.Window.Start) * c.HostStep
 	} else if c.Workers == 0 && !c.Uncounted && len(c.Window.Steps) > 0 {
 		c.Fetch = c.Wait // the loop loads: its wait is the fetch
 	}

@@ -98,6 +98,31 @@ class Feed(object):
         to.put('{"k":"feed","count":%d,"samples":%d,"read":%d,"decode":%d,"transform":%d}' % ((self.count, self.samples) + stages))
 
 
+class Cluster(object):
+    """Sums over the batches of workers in a Ray cluster, which stoker feed --ray keeps by node."""
+
+    MODULES = ("stoker.remote.figures", "_stoker.remote.figures")
+    MOST = 16  # nodes in a packet's records; those with the most workers
+
+    def __init__(self):
+        self.reported = {}
+
+    def report(self, to):
+        for name in self.MODULES:
+            module = sys.modules.get(name)
+            nodes = sorted(vars(module).get("nodes", {}).items(), key=lambda node: -node[1].workers) if module else ()
+            for node, sums in nodes[: self.MOST]:
+                if self.reported.get(node) != sums.batches:
+                    self.reported[node] = sums.batches
+                    to.put(channel.encode_record(_told(node, sums)))
+
+
+def _told(node, sums):
+    seconds = {name: int(getattr(sums, name) * channel.SECOND) for name in ("fetch", "cpu", "moved")}
+    sizes = {name: getattr(sums, name) for name in ("workers", "ahead", "bytes", "store", "spilled")}
+    return dict(seconds, k="remote", node=node, count=sums.batches, **sizes)
+
+
 @guarded
 def fed(packet):
     feed, times = now.state.feed, packet.get("t")

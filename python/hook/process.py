@@ -22,6 +22,7 @@ class _Process(object):
         self.optimizers = describe.ByObject()
         self.fetches = fetch.Fetches()
         self.feed = fetch.Feed()
+        self.cluster = fetch.Cluster()
         self.collections = garbage.Collections()
         garbage.begin()
         self.tracks = {}  # iteration number: (weak reference to it, track)
@@ -148,6 +149,7 @@ class _Process(object):
     def flush(self, t):
         self.fetches.report(self.channel)
         self.feed.report(self.channel)
+        self.cluster.report(self.channel)
         self.collections.report(self.channel)
         self.channel.flush(self, t)
 

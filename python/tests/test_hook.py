@@ -428,6 +428,23 @@ class Protocol(FakeCase):
         self.assertEqual([items for _, items in slow], [[16, 17]] * 2)
         self.assertTrue(all(wall > 4e9 for wall, _ in slow))
 
+    def test_workers_in_a_cluster_are_told_by_node(self):
+        body = """
+    import importlib.util
+    spec = importlib.util.spec_from_file_location("stoker.remote.figures", sys.argv[1])
+    figures = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(figures)
+    node = figures.find_node("a")
+    node.workers, node.ahead, node.store = 2, 3, 100
+    for batch in DataLoader(data, 2):
+        node.batches, node.fetch, node.bytes = node.batches + 1, node.fetch + 0.5, node.bytes + 7"""
+        file = os.path.join(CLIENT, "stoker", "remote", "figures.py")
+        told = self.silent(self.run_program(LOOP + body, args=[file])).of("remote")[-1]
+        batches = told["count"]
+        self.assertGreater(batches, 1)
+        want = {"k": "remote", "pid": told["pid"], "node": "a", "workers": 2, "ahead": 3, "cpu": 0, "moved": 0, "store": 100, "spilled": None}
+        self.assertEqual(told, dict(want, count=batches, fetch=batches * 10**9 // 2, bytes=7 * batches))
+
     def test_collections_of_garbage_are_counted(self):
         """Each takes 30 ms on a clock that moves when it is told, and no other callback of the program's is touched."""
         body = """

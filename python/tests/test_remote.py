@@ -22,6 +22,7 @@ SCRIPT = """
 import hashlib, os, random, signal, sys
 import numpy as np, torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 class Box:
     def __init__(self, value):
@@ -69,12 +70,13 @@ LOADERS = {
     "persistent": lambda: DataLoader(Random(), 4, shuffle=True, num_workers=2, persistent_workers=True, prefetch_factor=3),
     "stream": lambda: DataLoader(Stream(), 4, num_workers=2),
     "counting": lambda: DataLoader(Counting(), 4, num_workers=1),
+    "stateful": lambda: StatefulDataLoader(Random(), 4, num_workers=1),
 }
 torch.manual_seed(3)
 digest = hashlib.sha256()
 for kind in sys.argv[1].split(","):
     loader = LOADERS[kind]()
-    for epoch in range(1 if kind == "stream" else 2):
+    for epoch in range(2 if kind in ("persistent", "counting") else 1):
         for number, batch in enumerate(loader):
             add(batch, digest)
             if "kill" in sys.argv and (epoch, number) == (0, 2):
@@ -111,12 +113,13 @@ class RemoteTest(unittest.TestCase):
         return run([BINARY, "feed", "--ray", address, "--", sys.executable, "-W", "ignore", self.script, *words])
 
     def test_the_same_batches(self):
-        alone, fed = self.run_alone("map,persistent,stream"), self.run_fed("map,persistent,stream")
+        alone, fed = self.run_alone("map,stream"), self.run_fed("map,stream")
         self.assertIn("2 workers run in the Ray cluster", fed.stderr)
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
         self.assertEqual(alone.returncode, 0, alone.stderr)
 
     def test_a_worker_that_is_killed_is_replaced(self):
+        """The others persist, and their batches are those of two epochs without a death."""
         alone, fed = self.run_alone("persistent"), self.run_fed("persistent", "kill")
         self.assertIn("goes on with the same batches", fed.stderr)
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
@@ -143,8 +146,9 @@ class RemoteTest(unittest.TestCase):
                 stoker.feed(**wrong)
 
     def test_without_a_cluster_workers_run_here(self):
-        alone, fed = self.run_alone("map"), self.run_fed("map", address="127.0.0.1:1")
-        self.assertIn("workers run on this machine", fed.stderr)
+        alone, fed = self.run_alone("map,stateful"), self.run_fed("map,stateful", address="127.0.0.1:1")
+        self.assertIn("workers run on this machine: Ray at", fed.stderr)
+        self.assertIn("a StatefulDataLoader asks its workers for their state", fed.stderr)
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
 
 

@@ -76,8 +76,11 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 				each += fmt.Sprintf(" in the mean, %s in the median", report.FormatSpan(median))
 			}
 		}
-		row(always, "window", fmt.Sprintf("%s, %d of %s%s", report.FormatSpan(d.WindowLength()), n,
-			quantity.Many(d.Seen, "step"), each))
+		of := fmt.Sprintf("%d of %s%s", n, quantity.Many(d.Seen, "step"), each)
+		if r.Run.Facts.StepsFrom == recording.WholeRecording {
+			of = "no step could be told: all of it is taken as one"
+		}
+		row(always, "window", report.FormatSpan(d.WindowLength())+", "+of)
 	}
 	if text := stepsText(r, d); text != "" {
 		row(onlyAll, "steps", text)

@@ -182,6 +182,18 @@ func TestFacesOfATrace(t *testing.T) {
 	}
 }
 
+// A file in which no step could be told is not said to hold one.
+func TestAWholeRecordingIsNoStep(t *testing.T) {
+	for from, want := range map[string]string{recording.WholeRecording: "no step could be told", "marks": "11 of 12 steps"} {
+		run := tracedRun(1)
+		run.Facts.StepsFrom = from
+		var b bytes.Buffer
+		if err := text.WriteTrace(&b, reported(run, operators.Options{}), text.Style{}); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%s: no %q in\n%s", from, want, b.String())
+		}
+	}
+}
+
 // Lines of prose, bars and lanes stay within a narrow page.
 func TestNarrowLanes(t *testing.T) {
 	for _, width := range []int{40, 60, 120} {

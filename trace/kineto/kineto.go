@@ -34,6 +34,7 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Trace, error) {
 			if m.store.events == 0 {
 				return nil, c.err
 			}
+			m.packedCut = true
 			m.addDamage("The packed file is cut or damaged behind byte %d of its JSON (%v), as a killed run or an "+
 				"unfinished copy leaves it: what lies before it was read.", m.offset+int64(len(m.tail)), c.err)
 		}

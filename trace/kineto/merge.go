@@ -29,6 +29,7 @@ type merger struct {
 	metaBytes int
 	arrays    int // how many traceEvents there were
 	damage    []string
+	packedCut bool // the archive around the JSON ends too early
 }
 
 // mostDamage is how many sentences on damage are kept of a file: one of each event would fill it.
@@ -259,6 +260,7 @@ func (m *merger) readEnd() error {
 		return &SyntaxError{size, "the file is empty, expected a trace of PyTorch's profiler"}
 	case m.arrays == 0 && m.phase != over:
 		return &SyntaxError{size, "the file ends before its traceEvents"}
+	case m.phase == events && m.packedCut: // it was said
 	case m.phase == events && len(m.tail) > 0:
 		m.addDamage("The file ends within an event, at byte %d of its JSON, as a killed run leaves it: the events "+
 			"before it were read.", size)

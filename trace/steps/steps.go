@@ -80,6 +80,9 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 	}
 	loaded, end := f.modelLoaded(p.PID)
 	whole := f.cutStop(p.PID, []beat{{loaded, end, 0}})
+	if loaded == 0 && f.firstWork(p.PID) < whole[0].start {
+		whole[0].start = 0 // what launched it is not in the file: the recorder was there already
+	}
 	if repeats > 0 {
 		said := fmt.Sprintf("%s: the kernels repeat %d times, and what comes before and after is another: these "+
 			"are layers, and all of it is taken as one step.", f.missing, repeats)
@@ -89,8 +92,19 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 	if loaded > 0 {
 		all = "what comes after the model is on the device"
 	}
-	return rhythm{whole, "the whole recording", f.missing +
+	return rhythm{whole, recording.WholeRecording, f.missing +
 		", and no kernels repeat in it from begin to end: " + all + " is taken as one step."}
+}
+
+// firstWork is when a process's device work begins.
+func (f *finder) firstWork(pid int) int64 {
+	first, w := f.t.End, &f.t.Device
+	for i := range w.Start {
+		if f.t.Devices[w.Device[i]].PID == pid {
+			first = min(first, w.Start[i])
+		}
+	}
+	return first
 }
 
 // markedBeats are the steps that the profiler marked. A step ends where the next one

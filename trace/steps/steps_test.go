@@ -202,3 +202,17 @@ func TestOneStepBehindTheLastAsk(t *testing.T) {
 		t.Errorf("%+v", steps[0])
 	}
 }
+
+// Work whose launch is not in the file is the program's, and no start of the recorder (Aphelack/efficient-dl-systems:
+// one batch, a gap of 3.78 s, another batch with its launches).
+func TestWorkBeforeTheFirstCall(t *testing.T) {
+	for first, want := range map[int64]float64{2: 0, 900: 0.8} {
+		m := timeline()
+		m.kernel("kernel", first)
+		m.span("cudaLaunchKernel", 800, 801)
+		m.span("cudaDeviceSynchronize", 990, 1000)
+		if steps := m.find(t, 1, "taken as one step"); math.Abs(steps[0].Start-want) > 1e-12 {
+			t.Errorf("first work at %d ms: the step begins at %v s, want %v", first, steps[0].Start, want)
+		}
+	}
+}

@@ -69,6 +69,9 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
 			"this machine's own (local)")
 	flags.IntVar(&f.workers, "workers", 0,
 		"with --ray: `N` workers for each DataLoader that has some (random numbers of samples then differ from the script's)")
+	flags.StringVar(&f.rayResources, "ray-resources", "",
+		"with --ray: what each worker takes of its node, as `NAME=AMOUNT,…` (default CPU=1)")
+	flags.StringVar(&f.rayLabels, "ray-labels", "", "with --ray: workers run on nodes with these labels, as `NAME=VALUE,…`")
 	flags.IntVar(&f.size, "size", 224, "with --check: height and width that images are resized to")
 	flags.BoolVar(&f.json, "json", false, "with --check: print one JSON object")
 	flags.IntVar(&f.threads, "threads", 0,
@@ -84,7 +87,7 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
 	flags.IntVar(&f.parent, "parent", 0,
 		"with --socket: end when process `PID`, which started this one, is gone and nobody is connected")
 	cli.SetGroups(cmd,
-		cli.Section{Title: "Run a program", Names: "verify ray workers"},
+		cli.Section{Title: "Run a program", Names: "verify ray workers ray-resources ray-labels"},
 		cli.Section{Title: "Read a folder once", Names: "check size json"},
 		cli.Section{Title: "Every daemon", Names: "threads nice quarantine record"},
 		cli.Section{Title: "A daemon by hand", Names: "socket ranks parent fd"},

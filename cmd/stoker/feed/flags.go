@@ -3,6 +3,9 @@ package feed
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // mostWorkers is the largest value of --workers. [J]
@@ -17,6 +20,8 @@ type feedFlags struct {
 	quarantine        string
 	size, compared    int
 	ray               string
+	rayResources      string // as --ray-resources has it
+	rayLabels         string
 	workers           int
 	json              bool
 }
@@ -44,6 +49,12 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 	case given("ray") && (!command || f.ray == ""):
 		return fmt.Errorf("--ray %q: the address of a cluster (auto, HOST:PORT or local), and a command behind --, "+
 			"are expected", f.ray)
+	case (given("ray-resources") || given("ray-labels")) && f.ray == "":
+		return errors.New("--ray-resources and --ray-labels are of a cluster's workers: --ray ADDRESS is expected too")
+	case !isAmounts(f.rayResources):
+		return fmt.Errorf("--ray-resources %q: NAME=AMOUNT,… is expected, such as CPU=2,ssd=0.1", f.rayResources)
+	case !isPairs(f.rayLabels):
+		return fmt.Errorf("--ray-labels %q: NAME=VALUE,… is expected, such as zone=a", f.rayLabels)
 	case given("workers") && (f.ray == "" || f.workers < 1 || f.workers > mostWorkers):
 		return fmt.Errorf("--workers %d: 1 to %d workers for each DataLoader, and --ray, are expected", f.workers,
 			mostWorkers)
@@ -61,4 +72,21 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 		return errors.New("--record is for the daemon, and --check prints what it found")
 	}
 	return nil
+}
+
+// isPairs reports whether a text is a list of NAME=VALUE, or empty.
+func isPairs(list string) bool {
+	return list == "" || !slices.ContainsFunc(strings.Split(list, ","), func(pair string) bool {
+		name, value, found := strings.Cut(pair, "=")
+		return !found || name == "" || value == ""
+	})
+}
+
+// isAmounts reports whether the values of such a list are amounts from 0 on.
+func isAmounts(list string) bool {
+	return isPairs(list) && (list == "" || !slices.ContainsFunc(strings.Split(list, ","), func(pair string) bool {
+		_, value, _ := strings.Cut(pair, "=")
+		amount, err := strconv.ParseFloat(value, 64)
+		return err != nil || !(amount >= 0)
+	}))
 }

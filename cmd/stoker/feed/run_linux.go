@@ -40,6 +40,7 @@ func fedEnvironment(environment []string, f feedFlags) ([]string, error) {
 	}
 	if f.ray != "" {
 		set["STOKER_FEED_RAY"] = f.ray
+		set["STOKER_FEED_RAY_RESOURCES"], set["STOKER_FEED_RAY_LABELS"] = f.rayResources, f.rayLabels
 	}
 	if f.workers > 0 {
 		set["STOKER_FEED_WORKERS"] = strconv.Itoa(f.workers)

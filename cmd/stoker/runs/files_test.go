@@ -32,7 +32,7 @@ func TestRunsOfFiles(t *testing.T) {
 		want string // of stdout or stderr
 	}{
 		{[]string{"check", whole}, cli.ExitFine, "run.jsonl.gz: whole, "},
-		{[]string{"check", whole, torn}, cli.ExitError, "  the recording ends in the middle of a second: that second is left out"},
+		{[]string{"check", whole, torn}, cli.ExitError, "  the recording is cut at byte "},
 		{[]string{"check", filepath.Join(t.TempDir(), "absent")}, cli.ExitError, "stoker: error: read recording: open"},
 		{[]string{"trim", "--most", "1KB", whole}, cli.ExitFine, ": the rest is what is judged"},
 		{[]string{"trim", "--most", "much", whole}, cli.ExitUsage, "stoker: error: --most much: "},

@@ -43,7 +43,7 @@ from ..daemon.session import (
 )
 from ..handover import receiving
 from ..handover.workers import handing_over
-from ..remote.iterators import choose_cluster, in_cluster
+from ..remote.iterators import choose_cluster, in_cluster, say_why_here
 from . import further, nodes, payoff, reach, stream
 from .materialize import trust
 from .materialize.dispatch import materializer
@@ -231,6 +231,8 @@ def _wrap_multi_init(original: Callable[..., None], home: str) -> Any:
                 if remote:
                     original(self, loader, *rest, **more)
                     return
+        elif home == _STATEFUL and not in_worker():
+            say_why_here("a StatefulDataLoader asks its workers for their state, which dies with a node")
         account = _find_account(loader) if wants_deferring() else None
         where, count = sys.modules[home], loader.num_workers
         messages = None if account is None or in_worker() else account.messages

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import io
 import os
+import pickle
 import queue
 import random
 import sys
 import threading
+import time
 import types
 from typing import Any
 
@@ -20,45 +23,50 @@ from ray import cloudpickle
 from . import packing
 
 _COMPARED = 64 << 20  # bytes [J]: a larger data set is not pickled again to see whether it has changed
+_LOOKS = 5.0  # seconds [J] between two looks for files that the object store wrote
+_SPILLS = "ray_spilled_objects"  # the beginning of their folder's name
 _TRIES = 2  # fetches after which it is
 
 
-#: A result, as plain values: in the trainer this package may have another name.
-#: (number among the results, index of the batch, its head, its bytes, states of the random number generators after it,
-#: a file that this node does not have, whether fetches change the data set or None if that is not known)
-Result = tuple[int, Any, bytes, np.ndarray, Any, str, "bool | None"]
+#: A reply, as plain values: in the trainer this package may have another name.
+#: (number of the question, index of the batch, its head, its bytes, states of the random number generators after it as
+#: bytes, a file that this node does not have, whether fetches change the data set or None if that is not known, figures:
+#: (seconds of the fetch, of it on a core, bytes that the node's store spilled, seconds since the question came)). Of a question without a batch: the number alone.
+Reply = tuple[Any, ...]
 
 
 class Worker:
     """The actor. Its methods run while the loop runs. Questions may arrive in any order."""
 
     def __init__(self) -> None:
-        self._questions, self._results = _Questions(), _Results()
+        self._replies = _Replies()
+        self._questions = _Questions(self._replies)
         self._early: dict[int, Any] = {}
+        self._came: dict[int, float] = {}
         self._next: int | None = None
         self._guard = threading.Lock()
 
-    def name_node(self) -> str:
-        """Return the node's name: the actor is there."""
-        return os.uname().nodename
+    def name_node(self) -> tuple[str, str]:
+        """Return the node's name, and Ray's number of it: the actor is there."""
+        import ray
 
-    def begin(self, shared: bytes, own: bytes, first: int, state: Any) -> None:
+        return os.uname().nodename, ray.get_runtime_context().get_node_id()
+
+    def begin(self, shared: bytes, own: bytes, first: int, state: bytes | None) -> None:
         """Start the loop.
 
         shared: the data set and its functions, pickled; own: the loop's place, its other arguments and the trainer's process.
-        first: number of the first question and result; state: of the random number generators there, None for the seeds'.
+        first: number of the first question; state: of the random number generators there, None for the seeds'.
         """
         home, arguments, process = cloudpickle.loads(own)
         _become_alike(process)
         dataset, collate, init = cloudpickle.loads(shared)
         arguments.setdefault("collate_fn", collate)
         arguments.setdefault("init_fn", init)
-        done = threading.Event()
+        self._done = threading.Event()
         self._questions.state = state
-        self._results.number = first
-        self._results.watched = _Watched(dataset) if len(shared) <= _COMPARED else None
-        arguments.update(dataset_holder=[dataset], index_queue=self._questions, data_queue=self._results, done_event=done)
-        self._done = done
+        self._replies.watched = _Watched(dataset) if len(shared) <= _COMPARED else None
+        arguments.update(dataset_holder=[dataset], index_queue=self._questions, data_queue=self._replies, done_event=self._done)
         with self._guard:
             self._next = first
             self._pass_on()
@@ -69,10 +77,24 @@ class Worker:
         try:
             loop(**arguments)
         finally:
-            self._results.queue.put(None)
+            self._replies.queue.put(None)
 
-    def ask(self, number: int, question: Any) -> None:
-        """Give the loop a question, once all before it have come. None ends the loop."""
+    def fetch(self, number: int, question: bytes) -> Reply | None:
+        """Give the loop a question once all before it have come, and wait for its next reply; None: the loop has ended."""
+        self._came[number] = time.monotonic()
+        self._take(number, cloudpickle.loads(question))
+        reply = self._replies.queue.get()
+        if reply is None:
+            self._replies.queue.put(None)
+            return None
+        inside = time.monotonic() - self._came.pop(reply[0])
+        return reply if len(reply) == 1 else (*reply[:-1], (*reply[-1], inside))
+
+    def end(self, number: int) -> None:
+        """End the loop after all questions before this one."""
+        self._take(number, None)
+
+    def _take(self, number: int, question: Any) -> None:
         with self._guard:
             self._early[number] = question
             self._pass_on()
@@ -82,42 +104,52 @@ class Worker:
             question = self._early.pop(self._next)
             if question is None:
                 self._done.set()
-            self._questions.queue.put(question)
+            self._questions.queue.put((self._next, question))
             self._next += 1
-
-    def take(self) -> Result | None:
-        """Wait for the loop's next result; None: the loop has ended."""
-        return self._results.queue.get()
 
 
 class _Questions:
     """The loop's index queue."""
 
-    def __init__(self) -> None:
+    def __init__(self, replies: _Replies) -> None:
         self.queue: queue.Queue[Any] = queue.Queue()
-        self.state: Any = None
+        self.state: bytes | None = None
+        self._replies = replies
 
     def get(self, timeout: float | None = None) -> Any:
-        question = self.queue.get(timeout=timeout)
+        self._replies.close_question()
+        number, question = self.queue.get(timeout=timeout)
         if self.state is not None and question is not None:
             set_random_state(self.state)
             self.state = None
+        self._replies.open_question(number)
         return question
 
 
-class _Results:
+class _Replies:
     """The loop's data queue. It packs a batch at once, because the data set may change it later."""
 
     def __init__(self) -> None:
-        self.queue: queue.Queue[Result | None] = queue.Queue()
-        self.number = 0  # of the next result
+        self.queue: queue.Queue[Reply | None] = queue.Queue()
         self.watched: _Watched | None = None
+        self._open: int | None = None  # number of the question that the loop works at
+        self._spilled = _Spilled()
+
+    def open_question(self, number: int) -> None:
+        self._open, self._begun = number, (time.monotonic(), time.thread_time())
+
+    def close_question(self) -> None:
+        """Reply to a question that the loop passed over: an iterable data set had ended."""
+        if self._open is not None:
+            self.queue.put((self._open,))
+            self._open = None
 
     def put(self, what: Any) -> None:
         head, blob = self._pack(what)
         changed = None if self.watched is None else self.watched.has_changed()
-        self.number += 1
-        self.queue.put((self.number - 1, what[0], head, blob, random_state(), _missing_file(what[1]), changed))
+        took = time.monotonic() - self._begun[0], time.thread_time() - self._begun[1], self._spilled.count_bytes()
+        number, self._open = self._open, None
+        self.queue.put((number, what[0], head, blob, random_state(), _missing_file(what[1]), changed, took))
 
     def _pack(self, what: Any) -> tuple[bytes, np.ndarray]:
         from torch._utils import ExceptionWrapper
@@ -132,6 +164,33 @@ class _Results:
 
     def close(self) -> None:
         pass
+
+
+class _Spilled:
+    """What Ray's object store of this node has written to a disk, because it was full."""
+
+    def __init__(self) -> None:
+        self._looked, self._bytes = -_LOOKS, 0
+
+    def count_bytes(self) -> int:
+        now = time.monotonic()
+        if now - self._looked >= _LOOKS:
+            self._looked, self._bytes = now, sum(map(_size_of, self._list_files()))
+        return self._bytes
+
+    def _list_files(self) -> list[str]:
+        """Return where Ray writes unless it was told another place."""
+        import ray
+
+        runtime = ray.get_runtime_context()
+        folder = os.path.join(ray._private.worker.global_worker.node.get_session_dir_path(), f"{_SPILLS}_{runtime.get_node_id()}")
+        return [os.path.join(folder, name) for name in os.listdir(folder)] if os.path.isdir(folder) else []
+
+
+def _size_of(file: str) -> int:
+    with contextlib.suppress(OSError):  # removed meanwhile
+        return os.path.getsize(file)
+    return 0
 
 
 class _Watched:
@@ -190,11 +249,13 @@ def _become_alike(process: dict[str, Any]) -> None:
         os.chdir(process["folder"])
 
 
-def random_state() -> Any:
-    return random.getstate(), np.random.get_state(), torch.get_rng_state()
+def random_state() -> bytes:
+    """Return the states of all generators, pickled: the trainer keeps them and never looks inside."""
+    return pickle.dumps((random.getstate(), np.random.get_state(), torch.get_rng_state()))
 
 
-def set_random_state(state: Any) -> None:
+def set_random_state(packed: bytes) -> None:
+    state = pickle.loads(packed)
     random.setstate(state[0])
     np.random.set_state(state[1])
     torch.set_rng_state(state[2])

@@ -2,38 +2,64 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import sys
 from typing import Any
 
 _PATIENCE = 180.0  # seconds [J] for actors to start: Ray starts a Python for each, which imports torch
-_CALLS = 4  # calls of an actor that run at a time: two of them wait for results
+_SPARE_CALLS = 2  # calls of an actor that run beside those that wait for batches
 LOCAL = "local"
 _ANSWER = 10.0  # seconds [J] in which a cluster takes a connection
 _NAMED = 4  # nodes in a line
+_DIGITS = 6  # of Ray's number of a node, which has 56
 
 
 class Lack(Exception):
     """Workers cannot run in the cluster; the message says why and what to do."""
 
 
-def start_actors(count: int, address: str) -> list[tuple[Any, str]]:
-    """Return so many actors, each with the name of its node. Raises Lack."""
+class Died(Lack):
+    """An actor died before it was there, as when its node goes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Actor:
+    """One that has started."""
+
+    handle: Any
+    node: str  # its name
+    store: int | None  # bytes of Ray's object store there
+
+
+def start_actors(count: int, address: str, ahead: int) -> list[Actor]:
+    """Return so many actors that take so many questions ahead. Raises Lack."""
     ray = _connect(address)
-    kind = ray.remote(_actor_class()).options(max_concurrency=_CALLS, **_placement(ray, address), runtime_env={"env_vars": _environment()})
+    calls = ahead + _SPARE_CALLS
+    kind = ray.remote(_actor_class()).options(max_concurrency=calls, **_placement(ray, address), runtime_env={"env_vars": _environment()})
     actors = [kind.remote() for _ in range(count)]
     asked = [each.call.remote("name_node") for each in actors]
     _, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE)
-    lack = f"{len(waiting)} of {count} workers found no free core in {_PATIENCE:.0f} s; `ray status` lists the cores"
+    lack = Lack(f"{len(waiting)} of {count} workers found no node with room in {_PATIENCE:.0f} s; `ray status` lists what is free")
     if not waiting:
         try:
-            return list(zip(actors, ray.get(asked)))
+            places = ray.get(asked)
+            stores = {node["NodeID"]: int(node["Resources"].get("object_store_memory", 0)) or None for node in ray.nodes()}
+            return [Actor(*each, stores.get(number)) for *each, (_, number) in zip(actors, _tell_apart(places), places)]
         except ray.exceptions.RayError as error:
-            lack = f"a worker did not start: {str(error).strip().splitlines()[-1]}"
+            lack = Died(f"a worker did not start: {str(error).strip().splitlines()[-1]}")
     for each in actors:
         ray.kill(each)
-    raise Lack(lack)
+    raise lack
+
+
+def _tell_apart(nodes: list[tuple[str, str]]) -> list[str]:
+    """Return the names of nodes; of nodes that share one, with the beginning of Ray's number."""
+    numbers: dict[str, set[str]] = {}
+    for name, number in nodes:
+        numbers.setdefault(name, set()).add(number)
+    return [name if len(numbers[name]) == 1 else f"{name} ({number[:_DIGITS]})" for name, number in nodes]
 
 
 def _actor_class() -> type:
@@ -85,12 +111,22 @@ def _placement(ray: Any, address: str) -> dict[str, Any]:
     """Return Ray's options for a worker: one core, on a node other than the trainer's if there is one."""
     if address == LOCAL:
         return {"num_cpus": 0}
-    own = ray.get_runtime_context().get_node_id()
-    if os.environ.get("STOKER_FEED_RAY_HERE") == "1" or not any(node["Alive"] and node["NodeID"] != own for node in ray.nodes()):
-        return {"num_cpus": 1}
-    from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
+    wanted = {name: float(amount) for name, amount in _read_pairs("STOKER_FEED_RAY_RESOURCES").items()}
+    options: dict[str, Any] = {"num_cpus": wanted.pop("CPU", 1), "resources": wanted}
+    from ray.util.scheduling_strategies import In, NodeLabelSchedulingStrategy, NotIn
 
-    return {"num_cpus": 1, "scheduling_strategy": NodeLabelSchedulingStrategy(hard={"ray.io/node-id": NotIn(own)})}
+    labels: dict[str, Any] = {name: In(value) for name, value in _read_pairs("STOKER_FEED_RAY_LABELS").items()}
+    own = ray.get_runtime_context().get_node_id()
+    others = any(node["Alive"] and node["NodeID"] != own for node in ray.nodes())
+    if others and os.environ.get("STOKER_FEED_RAY_HERE") != "1":
+        labels["ray.io/node-id"] = NotIn(own)
+    return {**options, "scheduling_strategy": NodeLabelSchedulingStrategy(hard=labels)} if labels else options
+
+
+def _read_pairs(variable: str) -> dict[str, str]:
+    """Return what `stoker feed --ray-resources` and --ray-labels hand over: NAME=VALUE,…"""
+    pairs = (pair.partition("=") for pair in os.environ.get(variable, "").split(",") if pair)
+    return {name: value for name, _, value in pairs}
 
 
 def _environment() -> dict[str, str]:

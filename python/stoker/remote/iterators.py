@@ -45,7 +45,7 @@ def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[bool]:
         context = _make_context(loader, address)
     except Lack as lack:
         loader.num_workers = before[1]
-        say_once(f"workers run on this machine: {lack}")
+        say_why_here(str(lack))
         yield False
         return
     loader.__dict__[_CONTEXT] = context
@@ -53,6 +53,12 @@ def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[bool]:
         yield True
     finally:
         loader.__dict__[_CONTEXT], loader.num_workers = before
+
+
+def say_why_here(why: str) -> None:
+    """Say once why an iterator's workers run on this machine, if a cluster was named."""
+    if os.environ.get("STOKER_FEED_RAY"):
+        say_once(f"workers run on this machine: {why}")
 
 
 def _count_workers(loader: torch.utils.data.DataLoader[Any]) -> int:
@@ -73,5 +79,5 @@ def _make_context(loader: torch.utils.data.DataLoader[Any], address: str) -> Any
     except ImportError as error:
         raise Lack(f"{error} (pip install ray)") from None
     context = workers.Context(loader, address)
-    say_once(say_where([node for _, node in context.actors]))
+    say_once(say_where([actor.node for actor in context.actors]))
     return context

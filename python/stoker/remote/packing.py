@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import pickle
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,22 +57,21 @@ def pack(what: object) -> tuple[bytes, np.ndarray]:
     return pickle.dumps((places, body)), blob
 
 
+_HELD = 8  # batches [J]: a loop has one or two. If the program keeps more, further ones are copied
+_held: dict[int, weakref.ref[Any]] = {}  # their buffers, by the address of the reference
+
+
 def unpack(head: bytes, blob: np.ndarray) -> Any:
-    """Return what was packed, with a copy for each tensor and array, so that keeping one does not keep the batch."""
+    """Return what was packed, with its tensors and arrays in Ray's object store, where they arrived.
+
+    Nobody else reads this object, so the program may write to it. If the program keeps many batches, it gets copies,
+    because the store needs room for those that come.
+    """
     places, body = pickle.loads(head)
-    with receiving.reading(_Copies(blob, places)):
+    buffer = (ctypes.c_ubyte * blob.nbytes).from_address(blob.ctypes.data)  # Ray's arrays are read-only
+    buffer.blob = blob  # lives as long as the buffer
+    reference = weakref.ref(buffer, lambda gone: _held.pop(id(gone), None))
+    _held[id(reference)] = reference
+    copies = len(_held) > _HELD or blob.ctypes.data % ALIGN != 0
+    with receiving.reading(receiving.Buffers([buffer], places, bytearray(), copies)):
         return _Unpickler(io.BytesIO(body)).load()
-
-
-class _Copies(receiving.Buffers):
-    """Copies of a packed batch's parts. A part that the program keeps does not keep the others."""
-
-    def __init__(self, blob: np.ndarray, places: list[Any]) -> None:
-        super().__init__([], places, bytearray(), True)
-        self._blob = blob
-
-    def _locate(self, place: Any) -> Any:
-        _, at, size, left_out = place
-        copy = torch.empty(size, dtype=torch.uint8, device="cpu").numpy()
-        copy[:] = self._blob[at : at + size]
-        return copy, 0, size, left_out

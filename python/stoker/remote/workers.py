@@ -9,6 +9,8 @@ import os
 import queue
 import sys
 import threading
+import time
+from concurrent.futures import Future
 from typing import Any
 
 import ray
@@ -17,12 +19,12 @@ from ray import cloudpickle
 from torch._utils import ExceptionWrapper
 
 from .._warning import say
-from . import cluster, packing
+from . import cluster, figures, packing
 
-_TAKES = 2  # results that are asked for at a time, of each worker
 _REPLACED = 3  # times that a worker is replaced without a result between
 #: Variables of which a node has its own.
 _NODES_OWN = ("PATH", "LD_", "HOME", "HOST", "PWD", "TMP", "TEMP", "XDG_", "CUDA_VISIBLE", "RAY_", "PYTHONPATH", "STOKER_")
+_STARTS = 10  # times [J] that a worker's replacement is started, if its node dies meanwhile
 _TURN = 0.5  # seconds after which the receiving thread looks whether its iterator has ended
 
 
@@ -37,9 +39,11 @@ class Context:
         self.loader_functions = {"collate_fn": loader.collate_fn, "init_fn": loader.worker_init_fn}
         self.map_style = loader._dataset_kind == 0
         self.address = address
-        self.actors = cluster.start_actors(loader.num_workers, address)
+        self.ahead = loader.prefetch_factor or 1
+        self.actors = cluster.start_actors(loader.num_workers, address, self.ahead)
         self.shared = ray.put(shared)
         self.results = _Results()
+        self.arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         self.done = threading.Event()
         self.workers: list[_Worker] = []
         self._made = False
@@ -54,7 +58,7 @@ class Context:
         return self.done
 
     def Process(self, target: Any, args: tuple[Any, ...]) -> _Worker:
-        worker = _Worker(self, target, args, *self.actors[len(self.workers)])
+        worker = _Worker(self, target, args, self.actors[len(self.workers)])
         self.workers.append(worker)
         return worker
 
@@ -71,6 +75,10 @@ class Context:
         for worker in self.workers:
             worker.end()
         self._thread.join(4 * _TURN)
+
+
+#: A call that has ended: its worker, the actor that it went to, what became of it, and when.
+Arrival = tuple[Any, Any, "Future[Any]", float]
 
 
 class _NoThread:
@@ -102,8 +110,8 @@ class _Worker:
 
     daemon, exitcode = True, None
 
-    def __init__(self, context: Context, target: Any, args: tuple[Any, ...], actor: Any, node: str) -> None:
-        self._context, self._actor, self.node = context, actor, node
+    def __init__(self, context: Context, target: Any, args: tuple[Any, ...], actor: cluster.Actor) -> None:
+        self._context = context
         given = inspect.signature(target).bind(*args).arguments
         given["index_queue"].worker = self
         for name in ("dataset_holder", "index_queue", "data_queue", "done_event"):
@@ -114,13 +122,23 @@ class _Worker:
         self._own = cloudpickle.dumps(((target.__module__, target.__name__), dict(given), _read_process()))
         self._guard = threading.Lock()
         self._count = 0  # questions so far
-        self._next = 0  # number of the next result; of a map-style data set that is its question's
+        self._next = 0  # number of the next reply
         self._questions: dict[int, Any] = {}  # from that one on
-        self._early: dict[int, Any] = {}  # results that came before it
-        self._random: Any = None  # state of the random number generators there
+        self._asked: dict[int, float] = {}  # when
+        self._early: dict[int, Any] = {}  # replies that came before it
+        self._random: bytes | None = None  # states of the random number generators there
         self._changes: bool | None = False  # whether fetches change the data set
         self._replaced = 0
-        self._dead = False
+        self._ends = self._dead = False
+        self._take_actor(actor)
+
+    def _take_actor(self, actor: cluster.Actor) -> None:
+        self._actor, self.node = actor.handle, actor.node
+        node = figures.find_node(self.node)
+        node.workers, node.ahead, node.store = node.workers + 1, self._context.ahead, actor.store
+
+    def _leave_node(self) -> None:
+        figures.find_node(self.node).workers -= 1
 
     @property
     def pid(self) -> int:
@@ -135,54 +153,100 @@ class _Worker:
         self._actor.call.remote("begin", self._context.shared, self._own, first, state)
 
     def ask(self, question: Any) -> None:
+        """Send a question, or the word to end."""
         with self._guard:
-            if self._dead:
+            if self._dead or self._ends:
+                return
+            if question is None:
+                self._ends = True
+                self._actor.call.remote("end", self._count)
                 return
             number, self._count = self._count, self._count + 1
-            self._questions[number] = question
-            self._actor.call.remote("ask", number, question)
+            self._questions[number] = cloudpickle.dumps(question)
+            self._send(number)
 
-    def take(self) -> Any:
-        return self._actor.call.remote("take")
+    def _send(self, number: int) -> None:
+        self._asked[number] = time.monotonic()
+        actor, arrivals = self._actor, self._context.arrivals
+        future = actor.call.remote("fetch", number, self._questions[number]).future()
+        future.add_done_callback(lambda ended: arrivals.put((self, actor, ended, time.monotonic())))
 
-    def accept(self, result: Any) -> list[Any]:
-        """Take a result, and return those that can be delivered now, in order. A result may arrive early."""
+    def receive(self, actor: Any, ended: Future[Any], now: float) -> list[Any]:
+        """Take what became of a call. Returns the replies with batches that can be delivered now, in order."""
+        if actor is not self._actor or self._dead:
+            return []
+        error = ended.exception()
+        reply = None if error else ended.result()
+        if reply is None and self._ends:
+            self._dead = True
+        elif reply is None:
+            self.replace("its loop ended" if error is None else type(error).__name__)
+        else:
+            return self._accept(reply, now)
+        return []
+
+    def _accept(self, reply: Any, now: float) -> list[Any]:
+        """Keep a reply until all before it have come."""
         with self._guard:
-            self._early[result[0]] = result
+            self._note(reply, now - self._asked.pop(reply[0]))
+            self._early[reply[0]] = reply
             delivered = []
             while self._next in self._early:
-                result = self._early.pop(self._next)
-                self._questions.pop(self._next, None)
-                self._random, self._changes, self._replaced = result[4], result[6], 0
-                self._next += 1
-                delivered.append(result)
+                reply = self._early.pop(self._next)
+                self._questions.pop(self._next)
+                self._next, self._replaced = self._next + 1, 0
+                if len(reply) > 1:
+                    self._random, self._changes = reply[4], reply[6]
+                    delivered.append(reply)
             return delivered
 
-    def replace(self, error: Exception) -> bool:
-        """Replace an actor that died by another one, which continues with its batches. Returns whether it could."""
+    def _note(self, reply: Any, took: float) -> None:
+        if len(reply) == 1:
+            return
+        fetch, cpu, spilled, inside = reply[7]
+        node = figures.find_node(self.node)
+        node.batches += 1
+        node.fetch += fetch
+        node.cpu += cpu
+        node.moved += took - inside
+        node.bytes += len(reply[2]) + reply[3].nbytes
+        node.spilled = spilled
+
+    def replace(self, reason: str) -> None:
+        """Replace an actor that died by another one, which continues with its batches, if that is possible."""
         if self._context.done.is_set() or not ray.is_initialized():  # the iterator or the program ends
             self._dead = True
-            return False
-        why = f"a worker on {self.node} died ({type(error).__name__})"
+            return
+        why = f"a worker on {self.node} died ({reason})"
         if not self._context.map_style or self._changes is not False or self._replaced >= _REPLACED:
             say(f"{why}, and its data set may have a state of its own: torch reports it")
             self._dead = True
-            return False
+            return
         self._kill()
         try:
-            [(actor, node)] = cluster.start_actors(1, self._context.address)
+            actor = self._start_another()
         except cluster.Lack as lack:
             say(f"{why}, and no other takes its place: {lack}")
             self._dead = True
-            return False
-        say(f"{why}: one on {node} goes on with the same batches")
+            return
+        say(f"{why}: one on {actor.node} goes on with the same batches")
         with self._guard:
-            self._actor, self.node, self._replaced = actor, node, self._replaced + 1
+            self._leave_node()
+            self._take_actor(actor)
+            self._replaced += 1
             self._early.clear()
             self._begin(self._next, self._random)
             for number in range(self._next, self._count):
-                self._actor.call.remote("ask", number, self._questions[number])
-        return True
+                self._send(number)
+            if self._ends:
+                self._actor.call.remote("end", self._count)
+
+    def _start_another(self) -> cluster.Actor:
+        """Return a new actor. Its node may die while it starts."""
+        for _ in range(_STARTS - 1):
+            with contextlib.suppress(cluster.Died):
+                return cluster.start_actors(1, self._context.address, self._context.ahead)[0]
+        return cluster.start_actors(1, self._context.address, self._context.ahead)[0]
 
     def end(self) -> None:
         self._dead = True
@@ -194,6 +258,8 @@ class _Worker:
         self.terminate()
 
     def terminate(self) -> None:
+        if not self._dead:
+            self._leave_node()
         self._dead = True
         self._kill()
 
@@ -211,29 +277,29 @@ def _read_process() -> dict[str, Any]:
 
 def _receive(context: Context) -> None:
     """Put what the workers send on the iterator's queue: one thread for all of them."""
-    takes = {worker.take(): worker for worker in context.workers for _ in range(_TAKES)}
-    said = False
-    while takes and not context.done.is_set() and ray.is_initialized():
-        ready, _ = ray.wait(list(takes), timeout=_TURN)
-        for reference in ready:
-            worker = takes.pop(reference)
-            try:
-                result = ray.get(reference)
-            except ray.exceptions.RayError as error:
-                takes = {other: whose for other, whose in takes.items() if whose is not worker}
-                if worker.replace(error):
-                    takes.update({worker.take(): worker for _ in range(_TAKES)})
-                continue
-            if result is None:
-                worker.end()
-                continue
-            takes[worker.take()] = worker
-            for _, index, head, blob, _, missing, _ in worker.accept(result):
-                if missing and not said:
-                    said = True
-                    say(f"node {worker.node}: {missing}")
-                context.results.put(_unpack(index, head, blob))
+    try:
+        _pass_replies_on(context)
+    except Exception as error:  # torch then says that its workers exited, where it would wait for ever
+        say(f"batches of the cluster cannot be taken ({type(error).__name__}: {error}): has it the same version of stoker?")
+        for worker in context.workers:
+            worker.end()
     atexit.unregister(context.stop)
+
+
+def _pass_replies_on(context: Context) -> None:
+    said = False
+    while not context.done.is_set() and ray.is_initialized():
+        try:
+            worker, actor, ended, now = context.arrivals.get(timeout=_TURN)
+        except queue.Empty:
+            continue
+        for reply in worker.receive(actor, ended, now):
+            if reply[5] and not said:
+                said = True
+                say(f"node {worker.node}: {reply[5]}")
+            context.results.put(_unpack(*reply[1:4]))
+            del reply  # and with it the batch, which the store keeps as long
+        del ended
 
 
 def _unpack(index: Any, head: bytes, blob: Any) -> Any:

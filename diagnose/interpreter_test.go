@@ -1,0 +1,52 @@
+package diagnose_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// A thread that computes in Python holds the interpreter lock, and taking batches over waits for it. A thread that
+// sleeps, or a lock of the program's own, is another thing.
+func TestInterpreterLock(t *testing.T) {
+	next := ";/home/me/train.py:20 main;torch/utils/data/dataloader.py:725 _BaseDataLoaderIter.__next__"
+	for _, c := range []struct {
+		stack  string
+		others float64 // cores of the trainer's other threads
+		want   bool
+	}{
+		{"lock" + next + ";multiprocessing/connection.py:395 Connection._recv", 0.7, true},
+		{"lock" + next + ";multiprocessing/connection.py:395 Connection._recv", 0.05, false},
+		{"asleep" + next + ";multiprocessing/connection.py:395 Connection._recv", 0.7, false},
+		{"lock" + next + ";threading.py:320 Condition.wait", 0.7, false},
+	} {
+		d := newDiary()
+		for i := range 1000 {
+			d.step(1, recording.Train, 0.03, 0.01, 0, i == 0)
+		}
+		counter := func(signal recording.Signal, subject string, rate float64) recording.Series {
+			s := recording.Series{Signal: signal, Subject: subject}
+			for at := 0.0; at <= d.at; at++ {
+				s.T, s.V = append(s.T, at), append(s.V, rate*at)
+			}
+			return s
+		}
+		d.run.Series = append(append(d.run.Series, seen(d.at, 0.6, "process/7;loop;"+c.stack)...), d.busy,
+			counter(recording.ProcessCPU, "process/7", 0.1+c.others), counter(recording.ThreadCPU, "thread/7", 0.1))
+		v := judge.Judge(&d.run)
+		is := func(f diagnose.Finding) bool { return f.Name == diagnose.FindingInterpreterLock }
+		if got := slices.ContainsFunc(v.Findings, is); got != c.want {
+			t.Errorf("%s, others %v cores: found %t", c.stack, c.others, got)
+		}
+		planned := slices.ContainsFunc(advise.Rank(&d.run, v).Fixes, func(f advise.Fix) bool {
+			return f.Name == diagnose.FindingInterpreterLock
+		})
+		if planned != c.want {
+			t.Errorf("%s: in the plan %t", c.stack, planned)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package measure
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Cluster is what a DataLoader's workers do that run as actors of a Ray cluster. Seconds and
+// bytes are those of a batch; NaN is unknown.
+type Cluster struct {
+	Nodes   []ClusterNode // those that gave batches, the slowest first
+	Workers int
+	Fetch   float64 // in which a worker prepares it
+	Core    float64 // of that, of the preparing thread on a core
+	Moved   float64 // from the worker's hands into the trainer's
+	Bytes   float64
+	Rate    float64 // bytes/s that arrive
+}
+
+// ClusterNode is one node of it.
+type ClusterNode struct {
+	Name    string
+	Workers int
+	Batches float64 // that came in the window
+	Fetch   float64 // seconds in which a worker prepares one
+	Held    float64 // bytes that its object store holds at most, for its workers
+	Store   float64 // bytes of its object store
+	Spilled float64 // bytes that the store wrote to a disk, at most
+}
+
+// leastFromCluster is the part of the window's batches from which its loader is one whose workers
+// run in a cluster: a loader for evaluation may have them there as well. [J]
+const leastFromCluster = 0.5
+
+// readCluster takes what workers in a Ray cluster tell instead of what worker processes show. The
+// cores that they use are not this machine's.
+func (c *Costs) readCluster(run *recording.Run) {
+	from, to := c.Window.Start, c.Window.End
+	found := Cluster{}
+	var batches, fetch, core, moved, bytes float64
+	for _, s := range run.All(recording.RemoteBatches) {
+		name, of := strings.CutPrefix(s.Subject, recording.ClusterNode(c.Window.PID, ""))
+		grown := func(signal recording.Signal) float64 {
+			by, _ := run.Find(signal, s.Subject).Growth(from, to)
+			return stat.Or(by, 0)
+		}
+		n := grown(recording.RemoteBatches)
+		if !of || !(n > 0) {
+			continue
+		}
+		latest := func(signal recording.Signal) float64 { return run.Find(signal, s.Subject).Mean(from, to) }
+		each := grown(recording.RemoteBytes) / n
+		node := ClusterNode{
+			Name: name, Workers: int(math.Round(latest(recording.RemoteWorkers))), Batches: n,
+			Fetch: grown(recording.RemoteFetch) / n, Store: latest(recording.RemoteStore),
+			Spilled: spilled(run, s.Subject, from, to),
+		}
+		node.Held = float64(node.Workers) * latest(recording.RemoteAhead) * each
+		found.Nodes = append(found.Nodes, node)
+		found.Workers += node.Workers
+		batches, fetch, core = batches+n, fetch+grown(recording.RemoteFetch), core+grown(recording.RemoteCPU)
+		moved, bytes = moved+grown(recording.RemoteMoved), bytes+grown(recording.RemoteBytes)
+	}
+	if batches < leastFromCluster*float64(len(c.Window.Steps)) || found.Workers == 0 {
+		return
+	}
+	slices.SortFunc(found.Nodes, compareSlowest)
+	found.Fetch, found.Core, found.Moved, found.Bytes = fetch/batches, core/batches, moved/batches, bytes/batches
+	found.Rate = bytes / (to - from)
+	c.Cluster, c.Workers, c.Set, c.Uncounted = &found, found.Workers, true, false
+	c.Giving = float64(found.Workers)
+	c.Fetch, c.FetchCPU, c.FetchQueue, c.FetchCollate, c.FetchCV = found.Fetch, 0, 0, math.NaN(), math.NaN()
+	c.WorkersBusy = math.Min(1, c.Fetch/(float64(c.Workers)*c.HostStep))
+	c.OnDisk, c.Remote, c.Runnable = 0, 0, math.NaN()
+}
+
+func spilled(run *recording.Run, subject string, from, to float64) float64 {
+	part := run.Find(recording.RemoteSpilled, subject).Between(from, to)
+	return part.Largest()
+}
+
+func compareSlowest(a, b ClusterNode) int {
+	switch {
+	case a.Fetch > b.Fetch:
+		return -1
+	case a.Fetch < b.Fetch:
+		return 1
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// Usual is what a batch takes on the nodes but the slowest, in the mean; NaN where there is one.
+func (c Cluster) Usual() float64 {
+	batches, fetch := 0.0, 0.0
+	for _, node := range c.Nodes[min(1, len(c.Nodes)):] {
+		batches, fetch = batches+node.Batches, fetch+node.Fetch*node.Batches
+	}
+	if batches == 0 {
+		return math.NaN()
+	}
+	return fetch / batches
+}
+
+// FullestStore is the node whose object store is the fullest, and how full it is at most: 1 and more where it
+// wrote batches to a disk. NaN where no store's size is known.
+func (c Cluster) FullestStore() (node ClusterNode, full float64) {
+	full = math.NaN()
+	for _, each := range c.Nodes {
+		part := each.Held / each.Store
+		if each.Spilled > 0 {
+			part = max(1, stat.Or(part, 1))
+		}
+		if !(part <= full) && !math.IsNaN(part) {
+			node, full = each, part
+		}
+	}
+	return node, full
+}
+
+// OnTheWay is the part of its time from the worker's first touch to the trainer in which a batch is on its way.
+func (c Cluster) OnTheWay() float64 { return c.Moved / (c.Moved + c.Fetch) }
