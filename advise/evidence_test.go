@@ -238,6 +238,9 @@ func TestAGainBesideAnUnseenHostIsBounded(t *testing.T) {
 		if at < 0 {
 			t.Fatalf("%q: no sync_every in %+v", framework, plan)
 		}
+		if plan.Fixes[at].Mind == "" {
+			t.Errorf("%q: nothing says that a value may decide what is trained", framework)
+		}
 		if s := plan.Fixes[at].Forecast.Speedup; math.IsNaN(s.Point) != bounded || bounded && s.Low > 1 {
 			t.Errorf("%q: %v", framework, s)
 		}

@@ -2,6 +2,7 @@ package advise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -14,7 +15,20 @@ import (
 func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	a := adviser{run: run, verdict: verdict, costs: verdict.Costs}
 	t := a.replayable()
-	return a.leadWith(a.spreadOverRun(a.onEvidence(t).admit(a.propose(t))))
+	return mindReads(a.leadWith(a.spreadOverRun(a.onEvidence(t).admit(a.propose(t)))))
+}
+
+// mindReads says of changes by which values are read less often what only the program's author knows.
+func mindReads(plan Plan) Plan {
+	for _, fixes := range [][]Fix{plan.Fixes, plan.Doubtful} {
+		for i := range fixes {
+			reads := func(c stoker.Change) bool { return c.Setting == stoker.SyncEvery }
+			if slices.ContainsFunc(fixes[i].Changes, reads) && fixes[i].Mind == "" {
+				fixes[i].Mind = "whether the program goes on by the value: one that decides what is trained is read in each step"
+			}
+		}
+	}
+	return plan
 }
 
 // propose is every change that applies, by replay where there is something to replay.

@@ -273,8 +273,8 @@ var Classes = []Word{
 	{
 		string(AtEpochEdges),
 		"the run loses most from an epoch's end to the next one's first batch",
-		"persistent_workers=True. If the workers stay already, or batches are few: smaller batches, or a sampler " +
-			"that goes over the data several times before it ends, so that the queue stays full",
+		"persistent_workers=True. If the workers stay already, or batches are few: a sampler that goes over the data several " +
+			"times before it ends, so that the queue stays full, or smaller batches, which train otherwise",
 	},
 	{
 		string(BetweenSteps),

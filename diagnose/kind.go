@@ -146,12 +146,13 @@ var kindWords = map[Kind][2]string{
 	Code: {
 		"Python, or native code that the line calls",
 		"one call on whole arrays (NumPy, torch) instead of a loop in Python. Do beforehand what is the same in " +
-			"every epoch, and use functools.lru_cache for what repeats",
+			"every epoch, use functools.lru_cache for what repeats, and cut out the part that is used (a crop, a clip) first",
 	},
 
 	Subprocess: {
 		"a program is started and waited for",
-		"ask within the process instead (pynvml and psutil take microseconds), or do it every 100 steps, in a thread",
+		"ask within the process instead (pynvml and psutil take microseconds). What the step does not need: every 100 steps, " +
+			"in a thread",
 	},
 	Saving: {
 		"files are written", savingAdvice,
@@ -162,7 +163,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Uploading: {
 		"waiting for a server",
-		"send every so many steps, from a thread with a queue, so that no step waits for an answer",
+		"if the step needs the answer, as a reward: ask for all of a batch at once, or several at a time in threads. If not, as " +
+			"with metrics: send every so many steps, from a thread with a queue",
 	},
 	Plotting: {
 		"drawing figures",
@@ -170,7 +172,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Metrics: {
 		"computing metrics on the host",
-		"compute them once an epoch, on the device (torchmetrics keeps its state there), or in a thread",
+		"what only logs need: once an epoch, on the device (torchmetrics keeps its state there), or in a thread. What the loss " +
+			"needs, as a matching: for the whole batch at once, or on the device",
 	},
 	Garbage: {
 		"Python collects garbage",
@@ -204,7 +207,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Disk: {
 		"a line reads or writes a file and waits for the disk",
-		"write from a thread, or every so many steps, and without fsync. Read ahead of the step, in worker processes",
+		"write from a thread, and logs every so many steps, without fsync. Read ahead of the step, in worker processes",
 	},
 	Preparing: {
 		"data are read or prepared in the loop itself",
@@ -213,7 +216,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Pausing: {
 		"the loop sleeps (a request, a timer, a file, another program)",
-		"do it every so many steps, or hand it to a thread, so that no step waits for it",
+		"if the step needs what it waits for: ask for all of a batch at once, or ahead of the step in a thread. If not: every so " +
+			"many steps, or hand it to a thread, so that no step waits for it",
 	},
 	HostCode: {
 		"a line works on the host, in Python or in native code that it calls",

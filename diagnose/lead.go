@@ -43,6 +43,8 @@ func (l *Lead) Title() string {
 		return "evaluation leaves the device idle"
 	case l.Name == RowCheckpoint:
 		return "the device waits while checkpoints are saved"
+	case l.Name == RowEdge && l.isOnDevice():
+		return "other work than training comes between the epochs"
 	case l.Name == RowEdge && l.IsOwnWork():
 		return l.Line.Kind.Words() + ", and the device waits"
 	case l.Name == RowEdge:
@@ -56,6 +58,9 @@ func (l *Lead) Title() string {
 	}
 	return l.Line.Kind.Words() + ", and the device waits"
 }
+
+// isOnDevice reports whether a row's line has work of the device, which is none of training's between epochs.
+func (l *Lead) isOnDevice() bool { return l.Line.Kind == DeviceWait || l.Line.Kind == Launching }
 
 // IsOwnWork reports whether a row's time goes to the program's own work, or to how it uses its
 // loader, rather than to the loader's workers.
@@ -115,6 +120,9 @@ var onceAtEdges = []Kind{HostCode, Preparing, Tables, DeepCopies, Drawing}
 func (l *Lead) Advice() string {
 	if l.Name == RowStartUp && l.IsOwnWork() {
 		return SlowStartAdvice
+	}
+	if l.Name == RowEdge && l.isOnDevice() {
+		return BesideAdvice
 	}
 	if l.Name == RowEdge && slices.Contains(onceAtEdges, l.Line.Kind) {
 		return "do it once, before the loop over epochs, or for the next epoch in a thread while this one trains"

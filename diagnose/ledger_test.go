@@ -580,6 +580,23 @@ func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
 }
 
 // A program that waits for its loader's workers at its end says so; one that saves a model there does not.
+// Where training loses time as well, the bound of evaluation is that of evaluation alone.
+func TestBoundOfEvaluation(t *testing.T) {
+	d := newDiary()
+	for range 6 {
+		for i := range 100 {
+			d.step(1, recording.Train, 0.01, 0.01, 0, i == 0 && len(d.run.Steps) == 0)
+		}
+		for i := range 20 {
+			d.step(2, recording.Evaluate, 0.2, 0.01, 0, i == 0)
+		}
+	}
+	v := d.judge() // 12 s of training, half of it idle, and 25.2 s of evaluation with 24 s idle
+	if v.Headline() != diagnose.InEvaluation || math.Abs(v.Lead.Most-37.2/13.2) > 0.2 {
+		t.Errorf("%s: at most %+v, want about %.2f", v.Headline(), v.Lead, 37.2/13.2)
+	}
+}
+
 // Work between epochs, in which the device is busy, costs a run as much as if it idled: its line is named.
 func TestBusyBesideTraining(t *testing.T) {
 	for stack, want := range map[string]bool{

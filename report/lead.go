@@ -45,7 +45,7 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 	l.Next, l.Try = sayNext(v, plan, strings.TrimSpace(" "+file))
 	if own, ok := ownLargest(v, plan); ok {
 		l.Next += ". Of the program's own: " + SayFix(own) + placeOf(own, v) + ": " + own.Worth()
-		if isOneLine(own) && len(own.Notes) > 0 {
+		if IsOneLine(own) && len(own.Notes) > 0 {
 			l.Next += " (" + own.Notes[0] + ")"
 		}
 	}
@@ -60,7 +60,7 @@ func ownLargest(v diagnose.Verdict, plan advise.Plan) (advise.Fix, bool) {
 		return advise.Fix{}, false
 	}
 	for _, wanted := range []func(advise.Fix) bool{
-		func(f advise.Fix) bool { return f.Cause || isOneLine(f) },
+		func(f advise.Fix) bool { return f.Cause || IsOneLine(f) },
 		func(f advise.Fix) bool { return !isElsewhere(f) },
 	} {
 		if i := slices.IndexFunc(plan.Fixes, wanted); i >= 0 {
@@ -70,8 +70,8 @@ func ownLargest(v diagnose.Verdict, plan advise.Plan) (advise.Fix, bool) {
 	return advise.Fix{}, false
 }
 
-// isOneLine reports whether a change is to make one line of the loader's work cheaper.
-func isOneLine(f advise.Fix) bool {
+// IsOneLine reports whether a change is to make one line of the loader's work cheaper.
+func IsOneLine(f advise.Fix) bool {
 	return f.Name == diagnose.SlowTransform || f.Name == advise.CollateFn
 }
 
@@ -346,7 +346,7 @@ func SayChange(c stoker.Change) string {
 	switch c.Setting {
 	case stoker.SyncEvery:
 		if n := fmt.Sprint(c.To); n != "0" {
-			return fmt.Sprintf("read the loss every %s steps instead of every step", n)
+			return fmt.Sprintf("read what only logs need, as the loss, every %s steps instead of every step", n)
 		}
 		return "take the waits for the device out of the step"
 	case stoker.LoaderKind:

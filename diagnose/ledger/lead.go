@@ -91,10 +91,13 @@ func hasNoWord(class diagnose.Class) bool {
 	return class == diagnose.GPUBound || class == diagnose.Unknown
 }
 
-// mostOf is by how much the run gets faster at most without what a row loses. What the steps lose may
-// go with it: a device that idled before them is not idle when they ask for a batch.
+// mostOf is by how much the run gets faster at most without what a row loses. What the steps lose may go with a loss
+// beside them: a device that idled before them is not idle when they ask for a batch. Evaluation is no such loss.
 func mostOf(l diagnose.Ledger, r *diagnose.Row, steps float64) float64 {
 	all := l.Recurring()
+	if r.Name == diagnose.RowEvaluation {
+		steps = 0
+	}
 	if r.Name.ComesOnce() {
 		all = l.Wall
 	}

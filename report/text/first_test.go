@@ -75,20 +75,20 @@ func TestPagesHaveFortyLines(t *testing.T) {
 // What the other side of a change is has words, too.
 func TestChangesInWords(t *testing.T) {
 	for want, c := range map[string]stoker.Change{
-		"use stoker.DataLoader in place of PyTorch's":        {Setting: stoker.LoaderKind, To: stoker.StokerLoader},
-		"use PyTorch's DataLoader in place of stoker's":      {Setting: stoker.LoaderKind, From: stoker.StokerLoader},
-		"read the loss every 50 steps instead of every step": {Setting: stoker.SyncEvery, From: 1, To: 50},
-		"take the waits for the device out of the step":      {Setting: stoker.SyncEvery, To: 0},
-		"serve the data set from memory":                     {Setting: stoker.StorageKind, From: "as found", To: stoker.PageCache},
-		"num_workers 1 -> 2":                                 {Setting: stoker.NumWorkers, From: 1, To: 2},
-		"persistent_workers=true":                            {Setting: stoker.PersistentWorkers, To: true},
+		"use stoker.DataLoader in place of PyTorch's":                                 {Setting: stoker.LoaderKind, To: stoker.StokerLoader},
+		"use PyTorch's DataLoader in place of stoker's":                               {Setting: stoker.LoaderKind, From: stoker.StokerLoader},
+		"read what only logs need, as the loss, every 50 steps instead of every step": {Setting: stoker.SyncEvery, From: 1, To: 50},
+		"take the waits for the device out of the step":                               {Setting: stoker.SyncEvery, To: 0},
+		"serve the data set from memory":                                              {Setting: stoker.StorageKind, From: "as found", To: stoker.PageCache},
+		"num_workers 1 -> 2":                                                          {Setting: stoker.NumWorkers, From: 1, To: 2},
+		"persistent_workers=true":                                                     {Setting: stoker.PersistentWorkers, To: true},
 	} {
 		if got := report.SayChange(c); got != want {
 			t.Errorf("%v: %q, want %q", c, got, want)
 		}
 	}
 	waits := advise.Fix{Name: string(stoker.SyncEvery), Changes: []stoker.Change{{Setting: stoker.SyncEvery, To: 50}}, Lossless: true}
-	if got := report.SayChanges(waits); got != "wait for the device every 50 steps instead of every step" {
+	if got := report.SayChanges(waits); got != "wait for the device every 50 steps instead of every step, if the step does not need the result" {
 		t.Errorf("of a program that does not train: %q", got)
 	}
 }

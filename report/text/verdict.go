@@ -313,7 +313,10 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 		s.add(at, func(p *page) { p.writeFix(i+1, f) })
 		for j, note := range f.Notes {
 			at := detail
-			if i > 0 || j > 0 {
+			switch line := report.IsOneLine(f); {
+			case line && j == 0: // it says what to do about the line
+				at = important
+			case i > 0 || j > 0:
 				at = onlyAll
 			}
 			s.add(at, func(p *page) { p.printWrapped("     - ", "       ", note) })
@@ -345,8 +348,11 @@ const wellExplained = 0.1
 
 func (p *page) writeFix(n int, f advise.Fix) {
 	p.printWrapped(fmt.Sprintf("  %d. ", n), "     ", p.bold(report.SayFix(f)))
-	p.printWrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s. Risk: %s.", report.DescribeGain(f),
-		report.SayEffort(f.Effort), report.SayRisk(f.Risk)))
+	risk := " Risk: " + report.SayRisk(f.Risk) + "."
+	if f.Risk == advise.NoRisk && f.Mind != "" {
+		risk = ""
+	}
+	p.printWrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s.%s", report.DescribeGain(f), report.SayEffort(f.Effort), risk))
 	if f.Mind != "" {
 		p.printWrapped("     First: ", "            ", f.Mind+".")
 	}
