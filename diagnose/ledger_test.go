@@ -580,6 +580,28 @@ func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
 }
 
 // A program that waits for its loader's workers at its end says so; one that saves a model there does not.
+// A loop that loads by itself, and waits for the device in each step, loads while the device idles: without the wait
+// it would do so meanwhile.
+func TestWaitOfALoopThatLoads(t *testing.T) {
+	for workers, want := range map[int]bool{0: true, 2: false} {
+		d := newDiary()
+		d.run.Facts.Loaders[0].Settings = stoker.Settings{stoker.NumWorkers: workers}
+		once, waited := 1.0, 0.01
+		for i := range 1000 {
+			d.step(1, recording.Train, 0.01, 0.01, 0.0003, i == 0)
+			d.run.Steps[i].Inside = &recording.Inside{Clock: "cuda", Span: 0.02, Syncs: &once, SyncTime: &waited}
+		}
+		v := d.judge()
+		found := false
+		for _, f := range v.Findings {
+			found = found || f.Name == diagnose.FindingHiddenSync && f.Saves > 0.4
+		}
+		if found != want {
+			t.Errorf("%d workers: %v, %+v", workers, v.Idle, v.Findings)
+		}
+	}
+}
+
 // Where training loses time as well, the bound of evaluation is that of evaluation alone.
 func TestBoundOfEvaluation(t *testing.T) {
 	d := newDiary()
