@@ -352,7 +352,8 @@ func (p *page) writeFix(n int, f advise.Fix) {
 	if f.Risk == advise.NoRisk && f.Mind != "" {
 		risk = ""
 	}
-	p.printWrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s.%s", report.DescribeGain(f), report.SayEffort(f.Effort), risk))
+	effort := report.SayEffort(f.Effort)
+	p.printWrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s.%s", report.DescribeGain(f), effort, risk))
 	if f.Mind != "" {
 		p.printWrapped("     First: ", "            ", f.Mind+".")
 	}
