@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ func fetched(stack []place, into []recording.Place) ([]recording.Place, bool) {
 // DataLoader called the own line, as it calls a sampler, the loader's function comes first. The
 // result is false if there is no place.
 func around(stack []place, into []recording.Place, server bool) ([]recording.Place, bool) {
-	var call, loader, telling *place
+	var call, loader, telling, preparing *place
 	for i := range stack {
 		p := &stack[i]
 		if p.code == nil || p.code.part != inside {
@@ -107,6 +108,9 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 		if telling == nil && tells(p.code.file) && p.code.name != atImport {
 			telling = p
 		}
+		if preparing == nil && startsWithAny(p.code.file, preparers) {
+			preparing = p
+		}
 		if p.code.file == recording.LoaderFile {
 			loader = p
 		}
@@ -118,6 +122,7 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 	if loader != nil && loader != call { // a framework's loop calls it
 		into = append(into, loader.asPlace())
 	}
+	telling = cmp.Or(telling, preparing)
 	if telling != nil && telling != call && telling != loader {
 		into = append(into, telling.asPlace())
 	}
@@ -139,7 +144,7 @@ func callingLoader(outer []place) (called *place) {
 }
 
 // tellers are libraries whose functions say what a thread does, however deep a framework calls them: it
-// starts a program, blocks on somebody, takes tensors over from a worker, saves, compiles, sends, prepares data.
+// starts a program, blocks on somebody, takes tensors over from a worker, saves, compiles, sends.
 var tellers = []string{
 	"subprocess.py", "multiprocessing/", "threading.py", "queue.py", "selectors.py", "socket.py", "ssl.py",
 	"concurrent/",
@@ -150,6 +155,11 @@ var tellers = []string{
 	"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "urllib3/", "requests/", "http/", "matplotlib/",
 	"sklearn/",
 	"torchmetrics/", "pycocotools/", "logging/", "tqdm/",
+}
+
+// preparers are libraries whose functions prepare data. They name the work if no teller does: plots and logs
+// encode pictures as well.
+var preparers = []string{
 	"torchvision/transforms/", "albumentations/", "kornia/augmentation/", "monai/transforms/", "torchio/",
 	"torchaudio/", "librosa/", "PIL/", "skimage/", "pandas/core/", "tokenizers/", "transformers/tokenization",
 }

@@ -23,6 +23,10 @@ func TestAround(t *testing.T) {
 			"torchvision/transforms/v2/functional/_color.py adjust_hue", "torchvision/transforms/v2/_color.py transform",
 			"torch/nn/modules/module.py _call_impl", "/train.py main",
 		},
+		// a figure is drawn, and its pixels are encoded
+		"/train.py main matplotlib/pyplot.py savefig matplotlib/image.py imsave": {
+			"PIL/Image.py save", "matplotlib/image.py imsave", "matplotlib/pyplot.py savefig", "/train.py main",
+		},
 		// a framework's loop calls the loader
 		"/train.py main lightning/trainer.py fit " + loader + " __iter__ multiprocessing/popen_fork.py _launch": {
 			"multiprocessing/popen_fork.py _launch", loader + " __iter__", "lightning/loops/fetchers.py next", "lightning/trainer.py fit", "/train.py main",
