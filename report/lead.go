@@ -187,9 +187,10 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 			}
 		}
 		return "no change here has a measurable gain", ""
-	case v.Class == diagnose.Unknown && sayOutside(v, "") != "":
-		return lowerFirst(sayOutside(v, "")), ""
 	case v.Class == diagnose.Unknown:
+		if outside := sayOutside(v); outside != "" {
+			return lowerFirst(outside), ""
+		}
 		return diagnose.TakeTrace(v.Grounds.Framework)
 	case v.Class == diagnose.NotTraining && skips(v):
 		return "resume by " + diagnose.ResumeAdvice + ". A verdict on the steps comes once it trains", ""
@@ -202,22 +203,27 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 	if why := whyNone(v, plan); why != "" {
 		return "no change is named: " + why, ""
 	}
-	return strings.TrimSuffix(SayWhatElse(v), ".") + sayOutside(v, ". "), ""
+	next = strings.TrimSuffix(SayWhatElse(v), ".")
+	if outside := sayOutside(v); outside != "" {
+		next += ". " + outside
+	}
+	return next, ""
 }
 
-// sayOutside returns what takes long outside of the steps, with what to do about it, behind a separator; "" if
-// nothing does.
-func sayOutside(v diagnose.Verdict, separator string) string {
+// sayOutside returns what takes long outside of the steps, with what to do about it; "" if nothing does.
+func sayOutside(v diagnose.Verdict) string {
 	for _, f := range v.Findings {
-		about := map[string]string{
-			diagnose.FindingSlowStart: "Starting", diagnose.FindingBesideTraining: "Other work than training",
-		}[f.Name]
-		if about != "" {
-			return separator + fmt.Sprintf("%s takes %s at %s: %s", about, quantity.AboutSeconds(f.Seconds),
+		if what, outside := outsideSteps[f.Name]; outside {
+			return fmt.Sprintf("%s takes %s at %s: %s", what, quantity.AboutSeconds(f.Seconds),
 				ShortenPlace(f.Source, 60), f.Advice)
 		}
 	}
 	return ""
+}
+
+// outsideSteps begin a sentence about a finding.
+var outsideSteps = map[string]string{
+	diagnose.FindingSlowStart: "Starting", diagnose.FindingBesideTraining: "Other work than training",
 }
 
 // settingsOfClass lists the settings that the advice of a class names.
@@ -376,14 +382,17 @@ func SayEffort(e advise.Effort) string {
 	}[e]
 }
 
-// SayRisk describes the risk of a change.
-func SayRisk(r advise.Risk) string {
+// SayRisk describes the risk of a change; "" if there is none but what the author has to know first.
+func SayRisk(f advise.Fix) string {
+	if f.Risk == advise.NoRisk && f.Mind != "" {
+		return ""
+	}
 	return map[advise.Risk]string{
 		advise.NoRisk: "none", advise.MemoryRisk: "it takes more memory",
 		advise.SeedRisk:     "other random numbers, as with another seed",
 		advise.NumericsRisk: "results differ in their last digits or more",
 		advise.LearningRisk: "the optimizer sees other batches, and the learning rate follows",
-	}[r]
+	}[f.Risk]
 }
 
 // DescribeEpoch says how long an epoch takes now and with the first fix; "" if its length is

@@ -308,7 +308,7 @@ func cards(s Subject) []card {
 	for _, f := range s.Plan.Fixes {
 		c := card{
 			Title: report.SayChanges(f), Worth: report.DescribeGain(f), Effort: report.SayEffort(f.Effort),
-			Risk: report.SayRisk(f.Risk), Notes: mindFirst(f), Range: rangeOf(f.Forecast.Speedup, most),
+			Risk: report.SayRisk(f), Notes: mindFirst(f), Range: rangeOf(f.Forecast.Speedup, most),
 		}
 		var b bytes.Buffer
 		if len(f.Changes) > 0 && emit.Torch(&b, f) == nil {

@@ -348,12 +348,11 @@ const wellExplained = 0.1
 
 func (p *page) writeFix(n int, f advise.Fix) {
 	p.printWrapped(fmt.Sprintf("  %d. ", n), "     ", p.bold(report.SayFix(f)))
-	risk := " Risk: " + report.SayRisk(f.Risk) + "."
-	if f.Risk == advise.NoRisk && f.Mind != "" {
-		risk = ""
+	text := fmt.Sprintf("%s. Effort: %s.", report.DescribeGain(f), report.SayEffort(f.Effort))
+	if risk := report.SayRisk(f); risk != "" {
+		text += " Risk: " + risk + "."
 	}
-	effort := report.SayEffort(f.Effort)
-	p.printWrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s.%s", report.DescribeGain(f), effort, risk))
+	p.printWrapped("     ", "     ", text)
 	if f.Mind != "" {
 		p.printWrapped("     First: ", "            ", f.Mind+".")
 	}
