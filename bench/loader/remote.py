@@ -258,7 +258,7 @@ def starve():
 
 
 def record(arguments):
-    """Observe a loop that its cluster starves; its network runs in a namespace of its own if that has a rate."""
+    """Observe a loop that its cluster starves. A limit with a rate runs in a network namespace."""
     kind = arguments.kind
     limit = LIMITS[kind]
     if limit.rate and not os.environ.get(WITHIN):
@@ -484,7 +484,7 @@ def strike(what, own, nodes, cores):
         be_silent([raylet.pid, *children(raylet.pid)])
         with contextlib.suppress(subprocess.TimeoutExpired):
             raylet.wait(AFTERWARDS)
-        if raylet.poll() is None:  # the head has not given it up
+        if raylet.poll() is None:  # the head still counts on it
             return 1
     own.remove_node(nodes.pop(place), allow_graceful=False)
     nodes.append(own.add_node(num_cpus=cores, object_store_memory=STORE))
