@@ -55,6 +55,9 @@ const (
 // of stoker feed.
 const StokerLoader = "stoker"
 
+// MostInCluster is the largest NumWorkers of a loader whose workers run in a Ray cluster. [J]
+const MostInCluster = 4096
+
 // settingFacts describes a setting. Its effect on a forecast is defined in predict and
 // predict/replay, its form in a program in advise/emit.
 type settingFacts struct {

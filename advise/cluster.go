@@ -9,9 +9,6 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// mostInCluster is how many workers `stoker feed --ray --workers` takes.
-const mostInCluster = 4096
-
 // cluster proposes what helps a loader whose workers run in a Ray cluster.
 func (a adviser) cluster() (Fix, string) {
 	k := a.costs.Cluster
@@ -47,7 +44,7 @@ func (a adviser) cluster() (Fix, string) {
 // moreInCluster proposes as many workers as prepare batches as fast as the loop takes them.
 func (a adviser) moreInCluster(fix Fix) (Fix, string) {
 	need := math.Ceil(a.costs.Fetch / max(a.base.Loop().Point, 1e-6))
-	best := int(min(max(need, float64(a.costs.Workers+1)), mostInCluster))
+	best := int(min(max(need, float64(a.costs.Workers+1)), stoker.MostInCluster))
 	if why := a.alters(best); why != "" {
 		return fix, why
 	}

@@ -38,7 +38,7 @@ var gates = []struct {
 	{Program, "can the device do it?", false, (*gain).checkUnit},
 	{Program, "is something else the limit?", false, (*gain).checkLimit},
 	{Program, "is it more than a trial of a few kernels?", false, (*gain).checkTrial},
-	{Program, "is what it shortens the limit?", false, (*gain).checkAim},
+	{Program, "does it shorten what limits the steps?", false, (*gain).checkAim},
 	{Program, "is it done already?", false, (*gain).checkDone},
 	{Evidence, "is the device's work in the file as it was?", false, (*gain).checkDamage},
 	{Evidence, "is it known what the host did before the work?", false, (*gain).checkLinks},
@@ -237,8 +237,8 @@ func (g *gain) checkRank() string {
 var ofExchange = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
 
 // checkBeside refuses to move the host's work next to the device's if a file holds a kernel or two: one has
-// to end before the host continues, or the host before it begins. It also does so if no steps repeat in a program
-// that does not train, and no line of its own works: compilation and first calls look the same, and come once.
+// to end before the host continues, or the host before it begins. It also does so if no steps repeat, nothing
+// trains and the file names no line of Python: compilation and first calls look the same, and come once.
 func (g *gain) checkBeside() string {
 	kernels, repeats := g.verdict.Grounds.Kernels, len(g.costs.Window.Steps) > fewRepeats
 	switch {
@@ -260,8 +260,8 @@ func (g *gain) isOwnLine() bool {
 	})
 }
 
-// mostReads is how often a step asks the device for a value that it only shows. [J] A loss and one metric; a program
-// that asks for more goes on by some of them.
+// mostReads is how often a step asks the device for a value that it only shows. [J] A loss and one metric. A program
+// that asks for more values uses some of them to decide what comes next.
 const mostReads = 2
 
 // checkReads refuses to wait less often where the steps of a framework ask for several values: some decide what
@@ -303,7 +303,7 @@ func (g *gain) checkSteps() string {
 func (g *gain) lead() float64 {
 	ofStart := g.verdict.HasSteps && len(g.costs.Window.Steps) == 1 && g.check.Mean > g.costs.Step &&
 		len(g.run.Facts.Processes) == 1 // of several a replay plays all
-	if !ofStart || slices.Contains(ofInput, g.fix.Changes[0].Setting) {
+	if !ofStart || g.changes(ofInput) {
 		return 0
 	}
 	return g.check.Mean - g.costs.Step

@@ -146,6 +146,19 @@ func (a adviser) ownLine() []Fix {
 	return []Fix{fix}
 }
 
+// besideOwnLine is a plan of a change that hides the host's work, and of the line that could be made cheaper. The
+// change comes first if it hides much.
+func (a adviser) besideOwnLine(fix Fix) Plan {
+	line := a.ownLine()
+	switch hides := fix.Forecast.Speedup.High; {
+	case !worthIt(fix.Forecast):
+		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
+	case hides >= hidesMuch:
+		return Plan{Fixes: append([]Fix{fix}, line...)}
+	}
+	return Plan{Fixes: append(line, fix)}
+}
+
 // inWords advises where nothing tells of a DataLoader, so that there is no setting to
 // name: the advice in words, and an upper bound of its gain.
 func (a adviser) inWords() Plan {
@@ -167,14 +180,7 @@ func (a adviser) inWords() Plan {
 	if !worthIt(fix.Forecast) { // the host's work is too long to hide: several have to do it
 		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())
 	}
-	line := a.ownLine()
-	switch hides := fix.Forecast.Speedup.High; {
-	case !worthIt(fix.Forecast):
-		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
-	case hides >= hidesMuch:
-		return Plan{Fixes: append([]Fix{fix}, line...)}
-	}
-	return Plan{Fixes: append(line, fix)}
+	return a.besideOwnLine(fix)
 }
 
 // others are the settings by which other loaders do more at a time, in their own words.
@@ -201,14 +207,7 @@ func (a adviser) elsewhere(kind string) Plan {
 	if settings, known := others[kind]; known {
 		fix.Notes = append(fix.Notes, settings)
 	}
-	line := a.ownLine()
-	switch hides := fix.Forecast.Speedup.High; {
-	case !worthIt(fix.Forecast):
-		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
-	case hides >= hidesMuch:
-		return Plan{Fixes: append([]Fix{fix}, line...)}
-	}
-	return Plan{Fixes: append(line, fix)}
+	return a.besideOwnLine(fix)
 }
 
 // whyNoSteps is what the recording says of that, with what would show them.

@@ -247,8 +247,8 @@ var kindWords = map[Kind][2]string{
 	Collective: {
 		"the program itself exchanges values with the other ranks",
 		"losses and metrics every 50 steps, for the log, and all at once (torch.stack, then one all_reduce or " +
-			"reduce). Gradients by DistributedDataParallel, which exchanges them while backward runs. No barrier() in the loop. A rank with longer samples is waited for there: give " +
-			"each as many tokens, not as many samples",
+			"reduce). Gradients by DistributedDataParallel, which exchanges them while backward runs. No barrier() in the loop. " +
+			"A rank with longer samples is waited for there: give each as many tokens, not as many samples",
 	},
 	HandOver: {
 		"taking batches over from workers, one tensor or object after the other",

@@ -59,7 +59,8 @@ func (l *Lead) Title() string {
 	return l.Line.Kind.Words() + ", and the device waits"
 }
 
-// isOnDevice reports whether a row's line has work of the device, which is none of training's between epochs.
+// isOnDevice reports whether a row's line launches work on the device or waits for it. Between epochs that work is
+// not training.
 func (l *Lead) isOnDevice() bool { return l.Line.Kind == DeviceWait || l.Line.Kind == Launching }
 
 // IsOwnWork reports whether a row's time goes to the program's own work, or to how it uses its

@@ -579,9 +579,8 @@ func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
 	})
 }
 
-// A program that waits for its loader's workers at its end says so; one that saves a model there does not.
-// A loop that loads by itself, and waits for the device in each step, loads while the device idles: without the wait
-// it would do so meanwhile.
+// A loop without workers that waits for the device in each step loads while the device idles. Without the wait it
+// would load while the device works.
 func TestWaitOfALoopThatLoads(t *testing.T) {
 	for workers, want := range map[int]bool{0: true, 2: false} {
 		d := newDiary()
@@ -702,6 +701,7 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
+// A program that waits for its loader's workers at its end says so; one that saves a model there does not.
 func TestSlowEnd(t *testing.T) {
 	const loader = "torch/utils/data/dataloader.py:9 _MultiProcessingDataLoaderIter._shutdown_workers;selectors.py:4 select"
 	for _, c := range []struct {

@@ -69,6 +69,7 @@ func (l Line) Short() string {
 type LoopLines struct {
 	Lines   []LoopLine // most first
 	Seconds float64    // in all of them
+	Locked  float64    // of these, waiting for Python's interpreter lock while it takes a batch over
 	Looks   float64
 }
 

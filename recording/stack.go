@@ -19,6 +19,9 @@ type Place struct {
 // Own reports whether the place is in the program's own code.
 func (p Place) Own() bool { return p.File != "" && strings.ContainsRune("/.<", rune(p.File[0])) }
 
+// Imports reports whether the place is Python's own, where it loads a module.
+func (p Place) Imports() bool { return strings.HasPrefix(p.File, "frozen importlib") }
+
 // IsAt reports whether the place is the line where, written as file:line with any folder.
 func (p Place) IsAt(where string) bool {
 	return where != "" && path.Base(fmt.Sprintf("%s:%d", p.File, p.Line)) == path.Base(where)

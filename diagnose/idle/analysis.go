@@ -213,6 +213,9 @@ const (
 // worksOnce reports whether a few gaps between pieces of work are most of a recording of no several steps: the host
 // compiles, loads or calls things for the first time there.
 func (a *Analysis) worksOnce(d *Device) bool {
+	if d.Works >= fewAtStart {
+		return false
+	}
 	var gaps []int64
 	last := [2]int64{math.MinInt64, math.MinInt64}
 	for s := range a.Slices(d, d.From, d.To) {
@@ -226,7 +229,7 @@ func (a *Analysis) worksOnce(d *Device) bool {
 	for _, gap := range gaps[:min(fewGaps, len(gaps))] {
 		longest += gap
 	}
-	return d.Works < fewAtStart && float64(longest) >= inFewGaps*float64(d.WindowLength())
+	return float64(longest) >= inFewGaps*float64(d.WindowLength())
 }
 
 // countAllocations is how many calls in a device's window allocate or free memory.

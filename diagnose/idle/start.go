@@ -31,8 +31,8 @@ func (a *Analysis) cutStart(d *Device) {
 	d.To = a.lastUse(d, d.To)
 }
 
-// lastUse is when a device last worked, if the host then goes on for longer than all before took, and asks nothing
-// more of the device than whether it is done: no work in the file waits for that. Else it is the window's end.
+// lastUse returns when a device last worked, if the rest of the window is longer than the time before and the host
+// only waits for the device there: no work in the file depends on that time. Else it returns the window's end.
 func (a *Analysis) lastUse(d *Device, to int64) int64 {
 	end, works := d.From, a.works.members(d.Index)
 	for _, w := range works {

@@ -46,7 +46,7 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 		v.Findings = append(v.Findings, ledger.FindSlowStart(v.Ledger)...)
 	}
 	if v.Lead == nil {
-		v.Findings = append(v.Findings, ledger.FindBeside(v.Ledger)...)
+		v.Findings = append(v.Findings, ledger.FindBusyBeside(v.Ledger)...)
 	}
 	now := run.SettingsOf(c.Costs.Window.PID, c.Costs.Window.Loader)
 	for i := range v.Findings {

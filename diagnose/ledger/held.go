@@ -9,7 +9,7 @@ import (
 
 // heldInRare is how much of the time that some steps take longer than the others the launching thread
 // was only held up, on a machine whose cores others have. That is no work between steps. A thread that
-// sleeps waits for something of its own, and one that works is seen on lines between the steps.
+// sleeps is not held up: it waits for a timer or another process. One that works is seen on lines between the steps.
 func (f *filler) heldInRare(rare float64) float64 {
 	if f.OthersTakeCores.Score <= 0 && f.QuotaTakesCores.Score <= 0 {
 		return 0

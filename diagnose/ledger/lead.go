@@ -48,8 +48,8 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 
 // findLeadOfStart returns the start of a run that had hardly begun to train, if a line of the program took most of it.
 func findLeadOfStart(l diagnose.Ledger) *diagnose.Lead {
-	start := l.Find(diagnose.RowStartUp)
-	if len(FindSlowStart(l)) == 0 || start.Share < diagnose.LeadingOnceShare {
+	start, slow := startsSlowly(l)
+	if !slow || start.Share < diagnose.LeadingOnceShare {
 		return nil
 	}
 	start.Saves *= start.LineShare

@@ -10,7 +10,6 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/live"
 	"github.com/stoker-dev/stoker/internal/stat"
-	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -338,11 +337,11 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 // followToLateRank returns the line on which another rank works meanwhile, if it does so for a good part of the time
 // in which this one waits in a collective; else the line of the collective.
 func (f *filler) followToLateRank(wait diagnose.LoopLine) diagnose.LoopLine {
-	for _, rank := range measure.Trainers(f.run) {
-		if rank.Window.PID == f.Costs.Window.PID {
+	for _, rank := range f.run.Windows() {
+		if rank.PID == f.Costs.Window.PID {
 			continue
 		}
-		for _, line := range live.FindLoopLines(f.run, rank.Window.PID, f.From, f.To).Lines {
+		for _, line := range live.FindLoopLines(f.run, rank.PID, f.From, f.To).Lines {
 			works := line.Own.File != "" && line.Kind != diagnose.Collective && !slices.Contains(beside, line.Kind)
 			if works && line.Seconds >= workOfLateRank*wait.Seconds {
 				return line

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
@@ -19,20 +18,25 @@ const (
 	slowStartShare = 0.1
 )
 
-// FindSlowStart tells of a run that begins late because of work of its own: no import, and no first batch.
+// startsSlowly returns the start of a run, and whether a line of the program takes long there that neither imports
+// nor waits for the first batch.
+func startsSlowly(l diagnose.Ledger) (start diagnose.Row, slow bool) {
+	start = l.Find(diagnose.RowStartUp)
+	own := start.Line.Own.File != "" && start.IsOwnWork() && !start.Line.Call.Imports()
+	return start, own && start.Seconds*start.LineShare >= max(slowStart, slowStartShare*l.Wall)
+}
+
+// FindSlowStart tells of a run that begins late because a line of the program works for long before its first step.
 func FindSlowStart(l diagnose.Ledger) []diagnose.Finding {
-	start := l.Find(diagnose.RowStartUp)
-	seconds := start.Seconds * start.LineShare
-	imports := strings.HasPrefix(start.Line.Call.File, "frozen importlib")
-	own := start.Line.Own.File != "" && start.IsOwnWork() && !imports
-	if !own || !(seconds >= max(slowStart, slowStartShare*l.Wall)) {
+	start, slow := startsSlowly(l)
+	if !slow {
 		return nil
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingSlowStart, fmt.Sprintf(
 		"the first step comes after %s. %s of that are work of the program's own, at %s",
 		quantity.AboutSeconds(start.Seconds), diagnose.WholePercent(start.LineShare), start.Line.String()))
-	f.Source, f.Seconds, f.Share = start.Line.Where().String(), seconds, start.Share*start.LineShare
-	f.Advice = diagnose.SlowStartAdvice
+	f.Source, f.Advice = start.Line.Where().String(), diagnose.SlowStartAdvice
+	f.Seconds, f.Share = start.Seconds*start.LineShare, start.Share*start.LineShare
 	return []diagnose.Finding{f}
 }
 
@@ -57,9 +61,9 @@ const (
 	secondsOfBeside = 5.0
 )
 
-// FindBeside tells of evaluation, or of work between epochs, that takes much of a run while the device works for it:
-// no idle time shows it.
-func FindBeside(l diagnose.Ledger) (out []diagnose.Finding) {
+// FindBusyBeside tells of evaluation, or of work between epochs, that takes much of a run while the device works
+// for it. No idle time shows it.
+func FindBusyBeside(l diagnose.Ledger) (out []diagnose.Finding) {
 	for _, r := range l.Rows {
 		beside := r.Name == diagnose.RowEvaluation || r.Name == diagnose.RowEdge
 		named := r.IsOwnWork() && r.LineShare >= diagnose.NamedLine

@@ -18,17 +18,11 @@ const (
 // findInterpreterLock tells of other threads of the trainer that hold Python's interpreter lock while the launching
 // thread takes batches over from its workers.
 func (l filler) findInterpreterLock() []diagnose.Finding {
-	pid, locked, all := l.Costs.Window.PID, 0.0, 0.0
-	stacks, looks := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: pid, Outside: true})
-	for _, s := range stacks {
-		if all += s.Seconds; awaitsInterpreter(s) {
-			locked += s.Seconds
-		}
-	}
+	pid, lines := l.Costs.Window.PID, l.LoopLines
 	others := l.run.Find(recording.ProcessCPU, fmt.Sprintf("process/%d", pid)).Rate(l.From, l.To) -
 		l.run.Find(recording.ThreadCPU, measure.LaunchThread(l.run, pid)).Rate(l.From, l.To)
-	share := locked / all
-	if looks < fewLooks || !(share >= leastLocked) || !(others >= leastHolding) {
+	share := lines.Locked / lines.Seconds
+	if lines.Looks < fewLooks || !(share >= leastLocked) || !(others >= leastHolding) {
 		return nil
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingInterpreterLock, fmt.Sprintf("%s of the looks at the launching thread find it "+
@@ -38,8 +32,8 @@ func (l filler) findInterpreterLock() []diagnose.Finding {
 	return []diagnose.Finding{f}
 }
 
-// awaitsInterpreter reports whether a thread that takes a batch over waits for a lock: what it calls there has none
-// of its own.
+// awaitsInterpreter reports whether a thread that takes a batch over waits for a lock. The functions that it calls
+// there take no other lock than the interpreter's.
 func awaitsInterpreter(s recording.Stack) bool {
 	if s.Awaits != recording.AwaitsLock || len(s.Places) == 0 {
 		return false

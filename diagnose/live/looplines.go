@@ -18,7 +18,9 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 	type key struct{ file, function, call, name string }
 	places := map[key]int{}
 	for _, s := range stacks {
-		all.Seconds += s.Seconds
+		if all.Seconds += s.Seconds; awaitsInterpreter(s) {
+			all.Locked += s.Seconds
+		}
 		if len(s.Places) == 0 || from > 0 && imports(s) {
 			continue
 		}
@@ -44,8 +46,7 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 // stacks are written every few seconds, and some of the time before a window is counted in.
 func imports(s recording.Stack) bool {
 	own := slices.IndexFunc(s.Places, recording.Place.Own)
-	importing := func(p recording.Place) bool { return strings.HasPrefix(p.File, "frozen importlib") }
-	return own >= 0 && s.Places[own].Function == "<module>" && slices.ContainsFunc(s.Places, importing)
+	return own >= 0 && s.Places[own].Function == "<module>" && slices.ContainsFunc(s.Places, recording.Place.Imports)
 }
 
 // addStack adds a stack's seconds to the line of its key, which is line if the key is new.
@@ -153,7 +154,7 @@ var writers = [][2]string{
 // writes reports whether a library's function writes a file.
 func writes(p recording.Place) bool {
 	name := p.Function[strings.LastIndexByte(p.Function, '.')+1:]
-	if name == "dumps" { // returns what it makes
+	if name == "dumps" { // it returns the text, and writes nothing
 		return false
 	}
 	return slices.ContainsFunc(writers, func(w [2]string) bool {
@@ -222,21 +223,24 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	if callsCollective(s.Places) {
 		return diagnose.Collective
 	}
-	waits := false
+	waits, data := false, diagnose.Kind("")
 	for _, p := range slices.Backward(s.Places) {
 		switch kind := kindOfPlace(p); kind {
 		case diagnose.Locking:
 			waits = true
 		case "":
-			if kind = kindOfData(p); kind != "" {
-				return kind
-			}
+			data = cmp.Or(data, kindOfData(p))
+		case diagnose.Launching: // a transform may be a module
+			return cmp.Or(data, kind)
 		default:
 			return kind
 		}
 	}
-	if waits {
+	switch {
+	case waits:
 		return diagnose.Locking
+	case data != "":
+		return data
 	}
 	switch kind := kindOf(s); {
 	case kind == diagnose.Request, kind == diagnose.Connection:

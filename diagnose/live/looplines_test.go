@@ -36,6 +36,7 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Preparing, places("/train.py index", "json/__init__.py dumps")},
 		{diagnose.Saving, places("/train.py keep", "json/__init__.py dump")},
 		{diagnose.Preparing, places("/train.py main", "torch/nn/modules/module.py Module._call_impl", "torchvision/transforms/v2/_color.py ColorJitter.transform")},
+		{diagnose.Saving, places("/train.py keep", "torch/serialization.py save", "pickle.py _Pickler.memoize")},
 		{diagnose.HostCode, places("/train.py extract")},
 	} {
 		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {

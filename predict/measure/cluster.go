@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -84,13 +85,7 @@ func spilled(run *recording.Run, subject string, from, to float64) float64 {
 }
 
 func compareSlowest(a, b ClusterNode) int {
-	switch {
-	case a.Fetch > b.Fetch:
-		return -1
-	case a.Fetch < b.Fetch:
-		return 1
-	}
-	return strings.Compare(a.Name, b.Name)
+	return cmp.Or(cmp.Compare(b.Fetch, a.Fetch), strings.Compare(a.Name, b.Name))
 }
 
 // Usual is what a batch takes on the nodes but the slowest, in the mean; NaN where there is one.

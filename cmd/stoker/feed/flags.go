@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// mostWorkers is the largest value of --workers. [J]
-const mostWorkers = 4096
+	"github.com/stoker-dev/stoker"
+)
 
 // feedFlags are the flags of the verb.
 type feedFlags struct {
@@ -55,9 +54,9 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 		return fmt.Errorf("--ray-resources %q: NAME=AMOUNT,… is expected, such as CPU=2,ssd=0.1", f.rayResources)
 	case !isPairs(f.rayLabels):
 		return fmt.Errorf("--ray-labels %q: NAME=VALUE,… is expected, such as zone=a", f.rayLabels)
-	case given("workers") && (f.ray == "" || f.workers < 1 || f.workers > mostWorkers):
+	case given("workers") && (f.ray == "" || f.workers < 1 || f.workers > stoker.MostInCluster):
 		return fmt.Errorf("--workers %d: 1 to %d workers for each DataLoader, and --ray, are expected", f.workers,
-			mostWorkers)
+			stoker.MostInCluster)
 	case f.threads < 0 || f.threads > 1024:
 		return fmt.Errorf("--threads %d: 1 to 1024 are possible", f.threads)
 	case f.nice < 0 || f.nice > 19:
