@@ -2,9 +2,11 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 import leash
@@ -300,6 +302,19 @@ if __name__ == "__main__":
 """
         )
         self.assertEqual([line for line in fed.stderr.splitlines() if line.startswith("handed")], [f"handed over: {count}" for count in (1, 0, 1, 1)])
+
+    def test_a_worker_whose_trainer_has_died_sends_nothing_more(self):
+        """PyTorch's pipe would take some batches, and then keep the worker from ending."""
+        from stoker.handover import memory, sending
+
+        sent = []
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sends = sending.Queue(types.SimpleNamespace(put=sent.append), theirs, "key", 0, memory.Memory(), False)
+        sends.put((0, [torch.zeros(100_000)]))
+        ours.close()
+        sends.put((1, [torch.zeros(100_000)]))
+        theirs.close()
+        self.assertEqual(len(sent), 1)
 
     def test_an_iteration_that_is_left_early(self):
         self.hold_equal(

@@ -46,6 +46,8 @@ class Queue:
         self._put += 1
         try:
             message = self._pack(what) if self._fruitless < _FRUITLESS or self._put % _AGAIN == 0 else what
+        except (BrokenPipeError, ConnectionResetError):
+            return  # nobody receives it: a full pipe would keep this worker from ending
         except Exception:
             message = what
         finally:
