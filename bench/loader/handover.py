@@ -16,12 +16,15 @@ import collections
 import contextlib
 import dataclasses
 import hashlib
+import importlib
+import multiprocessing
 import os
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 
@@ -129,6 +132,8 @@ def describe(thing, into, seen):
         into.update(b";")
     elif hasattr(thing, "tobytes") and hasattr(thing, "mode"):  # Pillow's
         into.update(repr((thing.mode, thing.size)).encode() + thing.tobytes())
+    elif hasattr(thing, "to_numpy"):  # of pandas
+        describe([*thing.columns, thing.to_numpy()], into, seen)
     elif hasattr(thing, "to_dict"):
         describe(thing.to_dict(), into, seen)
     elif hasattr(thing, "__dict__") and not isinstance(thing, type):
@@ -182,6 +187,35 @@ def measure(name, folder):
 
         print("stoker:", receiving.say() or "nothing was handed over", file=sys.stderr)
     print(f"cost {cpu * 1e3 / count:.3f} {faults / count:.0f} {digest.hexdigest()}")
+
+
+def soak(count):
+    """Hand over so many small batches, each looked at, and print what trainer and workers hold meanwhile."""
+    import stoker
+
+    stoker.feed()
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Data(Dataset):
+        def __len__(self):
+            return count
+
+        def __getitem__(self, i):
+            return {"id": torch.tensor([i]), "x": torch.full((18000,), i % 1000, dtype=torch.float32)}
+
+    started = time.monotonic()
+    for i, batch in enumerate(DataLoader(Data(), batch_size=None, num_workers=2)):
+        if batch["id"].item() != i or batch["x"][0].item() != i % 1000 or batch["x"][-1].item() != i % 1000:
+            sys.exit(f"batch {i} is {batch}")
+        if i in (1000, count // 4, count // 2, 3 * count // 4, count - 1):
+            held, files = [], 0
+            for pid in (os.getpid(), *(child.pid for child in multiprocessing.active_children())):
+                rss = re.search(r"VmRSS:\s+(\d+)", open(f"/proc/{pid}/status").read())[1]
+                rooms = open(f"/proc/{pid}/maps").read().count("stoker-batch")
+                files += sum(f"_{pid}_" in name for name in os.listdir("/dev/shm"))
+                held.append(f"{int(rss) / 1024:.0f} MB, {len(os.listdir(f'/proc/{pid}/fd'))} descriptors, {rooms} rooms")
+            print(f"{i + 1:,} batches, {time.monotonic() - started:.0f} s: {'; '.join(held)}; {files} files in /dev/shm", flush=True)
 
 
 def run(name, fed, folder, forked):
@@ -249,16 +283,23 @@ def main():
     parser.add_argument("--markdown", action="store_true", help="print a table")
     parser.add_argument("--pipelines", action="store_true", help="whole pipelines of modalities.py instead of kinds")
     parser.add_argument("--folder", default="", help="where pipelines keep their files (a temporary folder)")
+    parser.add_argument("--soak", type=int, metavar="N", help="hand over so many small batches instead, and print memory and descriptors")
     parser.add_argument("--forked", action="store_true", help="run in forks of this process behind stoker.feed(), which saves importing PyTorch each time")
     parser.add_argument("--said", action="store_true", help="print what Stoker says of each as well")
     parser.add_argument("--measure", metavar="KIND", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         return measure(options.measure, options.folder)
-    if options.forked:
+    if options.forked or options.soak:
         os.environ["STOKER_BIN"] = os.path.join(ROOT, "bin", "stoker")
         sys.path.insert(0, os.path.join(ROOT, "python"))
+    if options.soak:
+        return soak(options.soak)
+    if options.forked:
         warnings.simplefilter("ignore")
+        for module in ("torch", "av", "datasets", "h5py", "librosa", "pandas", "torch_geometric.loader", "torchaudio", "torchcodec", "webdataset"):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module)
         import torch
 
         torch.set_num_threads(1)

@@ -139,7 +139,7 @@ def video_paths(folder):
         slow = torch.index_select(frames, 1, torch.linspace(0, 15, 4).long())
         return [slow, frames], i % 5, i, np.array([0]), {}
 
-    return load(Items(80, read), 2)
+    return load(Items(48, read), 2)
 
 
 @pipeline("windows over one video", "open-mmlab/mmaction2 (test clips)")
@@ -173,7 +173,7 @@ def robot(folder):
         frames = VideoDecoder(paths[episode], seek_mode="approximate", num_ffmpeg_threads=1).get_frames_at([max(frame - 5, 0), frame]).data
         return {**item, "observation.images.top": frames.float() / 255, "task": "lift the cube"}
 
-    return load(Items(100, read), 8)
+    return load(Items(100, read), 4)
 
 
 # Audio
@@ -246,7 +246,7 @@ def decibels(folder):
         mel = librosa.feature.melspectrogram(y=wave[:80000], sr=rate, n_mels=64)
         return librosa.power_to_db(mel).astype(np.float32)[None], i % 10
 
-    return load(Items(192, read), 16)
+    return load(Items(128, read), 8)
 
 
 @pipeline("ragged waves, padded", "pytorch/audio (speech commands)")
@@ -306,7 +306,7 @@ def whisper(folder):
         batch["labels"] = labels.masked_fill(labels.eq(0), -100)
         return batch
 
-    return load(Items(192, read), 8, collate_fn=collate)
+    return load(Items(96, read), 8, collate_fn=collate)
 
 
 @pipeline("WebDataset of FLAC", "LAION-AI/CLAP")
