@@ -442,6 +442,7 @@ def main():
     os.environ.update(STOKER_BIN=str(ROOT / "bin/stoker"), STOKER_FEED_PATIENCE=SILENCE)
     warnings.simplefilter("ignore")
     import torch
+    import torchdata.stateful_dataloader  # noqa: F401  stoker.feed() finds the loaders that are imported
 
     torch.set_num_threads(1)
     numbers, wrong_at_all = [signal.Signals[f"SIG{name}"] for name in arguments.signals], 0

@@ -68,7 +68,8 @@ def view_of_large(samples):
     return video[3:5], video[5, 1:9].t()
 
 def transposed(samples):
-    return torch.stack(samples).t(), torch.stack(samples)[:, ::3], torch.stack(samples).expand(2, 4, 20000)
+    whole = torch.stack(samples)
+    return whole.t(), whole, whole[:, :9000], torch.stack(samples)[:, ::3], torch.stack(samples).expand(2, 4, 20000)
 
 def of_grad(samples):
     return torch.stack(samples).requires_grad_(), torch.nn.Parameter(torch.stack(samples))
