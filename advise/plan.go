@@ -65,7 +65,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		a.deferred,
 		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,
-		a.proposeStorage, a.proposeCores, a.outside,
+		a.proposeStorage, a.proposeCores, a.outside, a.hostWork,
 		a.proposeDecoding, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
 	} {
 		fix, why := propose()
