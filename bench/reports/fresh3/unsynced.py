@@ -11,7 +11,7 @@ from common import FIX, done, over
 from stoker.emulated import Device
 from torch.nn.parallel import DistributedDataParallel
 
-WIDTH, BATCH = 768, 8
+WIDTH, BATCH = 1024, 1
 
 
 class GPT(torch.nn.Module):
@@ -23,7 +23,7 @@ class GPT(torch.nn.Module):
         self.gpu.copy(x.nbytes + y.nbytes, pinned=True, non_blocking=True)
         for layer in self.layers:
             x = torch.relu(layer(x))
-            self.gpu.launch(0.0008, "layer")
+            self.gpu.launch(0.0005, "layer")
         return (x - y).square().mean()
 
 
