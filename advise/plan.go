@@ -60,7 +60,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.removeFindings, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder,
+		a.split, a.shards, a.removeFindings, a.padding, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder,
 		a.workers, a.cluster, a.collate, a.slow, a.feed,
 		a.deferred,
 		a.augment, a.onDevice, a.pinning,

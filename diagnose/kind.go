@@ -98,7 +98,7 @@ var kindWords = map[Kind][2]string{
 		"let samples be tensors or arrays of one type and shape, so that collating is one stack. Pad and convert " +
 			"beforehand, or collate fewer, larger pieces",
 	},
-	Stacking: {"collating by torch itself: nothing was seen that samples could do about it", ""},
+	Stacking: {"torch itself stacks samples into a batch", ""},
 	Tokenizer: {
 		"tokenising",
 		"tokens are the same in every epoch: tokenise the data set once and store it (datasets.map keeps what it " +
@@ -236,7 +236,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Rows: {
 		"reading rows in memory one by one, and stacking them again",
-		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), 256, False)), " +
+		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), batch_size, False)), " +
 			"without worker processes: TensorDataset takes the list of indices, as x[indices] does. A data set of your own " +
 			"does so in __getitems__(self, indices), with a collate_fn that returns what it gets",
 	},
