@@ -104,6 +104,16 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 	return l.FirstOf(most)
 }
 
+// SecondsAt is the time of all that a line of the program does of one kind, by whichever function of a library.
+func (l LoopLines) SecondsAt(at LoopLine) (seconds float64) {
+	for _, line := range l.Lines {
+		if line.Own == at.Own && line.Kind == at.Kind {
+			seconds += line.Seconds
+		}
+	}
+	return seconds
+}
+
 // BusiestFunction returns the first line of the function with most time, of the lines that count, and the seconds of
 // these in it. Work of a function may lie on several lines.
 func BusiestFunction(lines []LoopLine, counts func(LoopLine) bool) (LoopLine, float64) {
