@@ -51,6 +51,7 @@ var gates = []struct {
 	{Evidence, "is the reason of the delay in the file?", true, (*gain).checkDelays},
 	{Physics, "is it less than the device's idle time?", true, (*gain).keepBelowIdle},
 	{Evidence, "was the host's work recorded?", true, (*gain).boundUnseen},
+	{Physics, "who fills the page-locked memory?", true, (*gain).boundFilling},
 	{Evidence, "does the file show what repeats?", true, (*gain).checkRepeats},
 }
 
@@ -321,6 +322,7 @@ func (g *gain) checkRoom() string {
 		replay.AllStreams: "kernels that never ran side by side in the file",
 		replay.LinkDown:   "copies to the device, one after the other at the link's rate,",
 		replay.LinkUp:     "copies to the host, one after the other at the link's rate,",
+		replay.BothLinks:  "copies of both directions, which never ran side by side in the file,",
 	}[floor.On]
 	return fmt.Sprintf("%s take %s of a step: at most %s", what, quantity.Percent(floor.Seconds/g.check.Recorded),
 		quantity.AboutRatio(most))
@@ -372,6 +374,17 @@ func (g *gain) keepBelowIdle() string {
 func (g *gain) boundUnseen() string {
 	if g.play(); g.played {
 		g.bound(g.fix)
+	}
+	return ""
+}
+
+// boundFilling leaves only the upper end of a gain from page-locked memory if no loader fills it: the program then
+// has to write its data there itself, which may take as long as a pageable copy.
+func (g *gain) boundFilling() string {
+	if g.play(); g.played && g.changes(ofPinning) && g.judgedLoader() == nil {
+		g.fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: g.fix.Forecast.Speedup.High}
+		g.fix.Mind = "no loader fills the buffers here: if the program first copies its data to page-locked memory, " +
+			"that may take as long as is won"
 	}
 	return ""
 }

@@ -26,6 +26,7 @@ const (
 	LinkDown            // copies to the device
 	LinkUp              // copies to the host
 	AllStreams          // kernels of all streams, which the recording does not show next to each other
+	BothLinks           // copies of both directions, which the recording does not show next to each other
 )
 
 // lane is one resource of one device.
@@ -49,12 +50,13 @@ func (t *Trace) laneOf(i int32) lane {
 	return lane{}
 }
 
-// listResources are the resources that work on a lane takes: a kernel's stream, and the device.
+// listResources are the resources that work on a lane takes: a kernel's stream, and the device; a copy's direction,
+// and the link.
 func (l lane) listResources() []lane {
 	if l.on == Stream {
 		return []lane{l, {AllStreams, l.device, 0}}
 	}
-	return []lane{l}
+	return []lane{l, {BothLinks, l.device, 0}}
 }
 
 // queueCopies finds, for each copy over a link, the one before it in its direction. Two that
