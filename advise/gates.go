@@ -217,16 +217,16 @@ func (g *gain) checkQueue() string {
 	return ""
 }
 
-// mostAwaited is the share of the window in which nothing but collectives run from which the limit is another
+// mostAwaited is the share of the window in which nothing but collectives run, or are waited for, from which the limit is another
 // rank, or the link, and not what this rank does. [J]
 const mostAwaited = 0.5
 
 func (g *gain) checkRank() string {
-	alone := g.verdict.Shares.Communication
+	alone := g.verdict.Shares.Communication + g.shareOf(idle.Communication)
 	switch {
 	case len(g.run.Facts.Processes) != 1 || g.run.Facts.Processes[0].World <= 1 || g.changes(ofExchange):
 	case alone > mostAwaited || g.verdict.Class == diagnose.NetworkBound:
-		return fmt.Sprintf("nothing but collectives run %s of the window, and the other ranks have no file here: what "+
+		return fmt.Sprintf("nothing but collectives run, or are waited for, %s of the window, and the other ranks have no file here: what "+
 			"this one does sooner it may only wait for longer", quantity.Percent(alone))
 	case g.first() == stoker.BatchSize && g.verdict.Grounds.ExchangesSamples():
 		return "ranks exchange more with a larger batch, and what that takes one rank's file does not tell"

@@ -207,7 +207,8 @@ func (t *filler) fillRest(c *diagnose.Case) {
 	c.CollectivesRunAlone = diagnose.AskShare("Do collectives run without computation beside them?", t.parts.Exchange,
 		diagnose.ExchangeAlone, "").
 		WithEvidence(t.parts.Exchange, "ratio", "trace.communication",
-			"collectives run alone or are waited for %s of the window", quantity.Percent(t.parts.Exchange))
+			"collectives run alone or are waited for %s of the window%s", quantity.Percent(t.parts.Exchange),
+			t.describeOpening())
 	c.CopiesTakeTime, c.RoomForCopies = t.askCopies(), diagnose.Quantity{}
 	c.OneRankLate = t.askOneRankLate()
 	for _, q := range []*diagnose.Quantity{
