@@ -125,7 +125,7 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingHostWork)
 	t.weigh(&f, t.d.LongWork)
 	cause := idle.Python
-	for _, c := range []idle.Cause{idle.CPUOp, idle.Unrecorded} {
+	for _, c := range []idle.Cause{idle.HostCode, idle.CPUOp, idle.Unrecorded} {
 		if t.d.Places[c].Time > t.d.Places[cause].Time {
 			cause = c
 		}
