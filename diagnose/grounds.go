@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
@@ -22,6 +23,8 @@ type Grounds struct {
 	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
+	Joined    bool               // links of their own join the machine's devices: NVLink, Infinity Fabric
+	OneOwner  bool               // one process drives several devices
 	Reach     hardware.Reach     // how the device gets at the host's memory
 	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program
 	Chip      Chip               // what the device can do
@@ -177,11 +180,23 @@ const showDevice = "CUDA_VISIBLE_DEVICES names none: unset it, or give it a numb
 
 // ExchangeAdvice is what to do about a program's collectives.
 func (g Grounds) ExchangeAdvice() string {
+	advice := exchangeAdvice[g.Exchange]
 	if g.Exchange == recording.Weights && g.Program != Training || g.Program == UnknownProgram {
-		return exchangeAdvice[recording.UnknownExchange]
+		advice = exchangeAdvice[recording.UnknownExchange]
 	}
-	return exchangeAdvice[g.Exchange]
+	if g.Joined {
+		advice = joinedAlready.Replace(advice)
+	}
+	if g.OneOwner {
+		advice = devicesOfOne.Replace(advice)
+	}
+	return advice
 }
+
+var (
+	joinedAlready = strings.NewReplacer(", or ranks joined by NVLink", "", ", ranks joined by NVLink, a", ", or a")
+	devicesOfOne  = strings.NewReplacer("ranks", "devices", "from rank to rank", "from device to device")
+)
 
 var exchangeWords = map[recording.Exchange]string{
 	recording.Activations: "activations, embeddings or experts' tokens go from rank to rank in every pass",

@@ -1,0 +1,26 @@
+package diagnose_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// What joins the devices already is not advised, and one process has no ranks.
+func TestExchangeAdviceKnowsTheMachine(t *testing.T) {
+	for name, c := range map[string]struct {
+		grounds   diagnose.Grounds
+		has, lack string
+	}{
+		"PCIe":        {diagnose.Grounds{}, "ranks joined by NVLink", "devices"},
+		"SXM":         {diagnose.Grounds{Joined: true}, "fewer ranks for a model that fits on fewer. Larger", "NVLink"},
+		"one process": {diagnose.Grounds{OneOwner: true}, "devices joined by NVLink", "ranks"},
+		"layers, SXM": {diagnose.Grounds{Program: diagnose.Training, Exchange: recording.Gradients, Joined: true}, "fits on fewer, or a one-shot", "NVLink,"},
+	} {
+		if advice := c.grounds.ExchangeAdvice(); !strings.Contains(advice, c.has) || strings.Contains(advice, c.lack) {
+			t.Errorf("%s: %q; want %q and no %q", name, advice, c.has, c.lack)
+		}
+	}
+}
