@@ -141,7 +141,7 @@ var waitsOf = map[idle.Cause]diagnose.WaitFor{
 	idle.DataLoader: diagnose.WaitInput, idle.Launch: diagnose.WaitLaunch, idle.CPUOp: diagnose.WaitLaunch,
 	idle.CopyIssue: diagnose.WaitCopy, idle.Communication: diagnose.WaitRanks, idle.Python: diagnose.WaitHost,
 	idle.HostCode: diagnose.WaitHost,
-	idle.Sync: diagnose.WaitHost, idle.Allocator: diagnose.WaitHost, idle.GC: diagnose.WaitHost,
+	idle.Sync:     diagnose.WaitHost, idle.Allocator: diagnose.WaitHost, idle.GC: diagnose.WaitHost,
 	idle.WarmUp: diagnose.WaitHost,
 }
 
