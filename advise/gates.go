@@ -39,6 +39,7 @@ var gates = []struct {
 	{Program, "is something else the limit?", false, (*gain).checkLimit},
 	{Program, "is it more than a trial of a few kernels?", false, (*gain).checkTrial},
 	{Program, "does it shorten what limits the steps?", false, (*gain).checkAim},
+	{Program, "is it the host's own work that limits the steps?", false, (*gain).checkHostWork},
 	{Program, "is it done already?", false, (*gain).checkDone},
 	{Evidence, "is the device's work in the file as it was?", false, (*gain).checkDamage},
 	{Evidence, "is it known what the host did before the work?", false, (*gain).checkLinks},
@@ -237,13 +238,31 @@ func (g *gain) checkRank() string {
 // ofExchange are settings that change what ranks exchange.
 var ofExchange = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
 
+// checkHostWork refuses to move the host's work if something else is the limit, if the work is to launch the device's,
+// and if it is a first call, which takes long once.
+func (g *gain) checkHostWork() string {
+	if g.fix.Name != Overlap {
+		return ""
+	}
+	class, work := g.verdict.Class, g.verdict.Grounds.HostWork
+	switch {
+	case class != "" && class != diagnose.Unknown && !class.Is(diagnose.CPUBound):
+		return fmt.Sprintf("the host's own work is not the limit: this is %s", class)
+	case work.Launches():
+		return fmt.Sprintf("most of it is %s, which launches the device's work: it cannot run beside it", work.In)
+	case work.IsFirstCall():
+		return fmt.Sprintf("%s takes long before the first kernel: a first call does, and it comes once", work.In)
+	}
+	return ""
+}
+
 // checkBeside refuses to move the host's work next to the device's if a file holds a kernel or two: one has
 // to end before the host continues, or the host before it begins. It also does so if no steps repeat, nothing
 // trains and the file names no line of Python: compilation and first calls look the same, and come once.
 func (g *gain) checkBeside() string {
 	kernels, repeats := g.verdict.Grounds.Kernels, len(g.costs.Window.Steps) > fewRepeats
 	switch {
-	case g.fix.Name != overlap || kernels == 0:
+	case g.fix.Name != Overlap || kernels == 0:
 		return ""
 	case kernels < diagnose.FewWorks:
 		return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",

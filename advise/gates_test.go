@@ -154,3 +154,29 @@ func TestGainsAreAboutWhatLimits(t *testing.T) {
 		}
 	}
 }
+
+// The host's work is moved only if it is the limit, does not launch the device's, and is no first call.
+func TestWhichHostWorkCanRunBeside(t *testing.T) {
+	for name, c := range map[string]struct {
+		class diagnose.Class
+		work  diagnose.HostWork
+		why   string
+	}{
+		"preprocessing":              {diagnose.CPUBound, diagnose.HostWork{In: "image.py(178): preprocess", First: true}, ""},
+		"not recorded":               {diagnose.CPUBound, diagnose.HostWork{}, ""},
+		"an operator of the loop":    {diagnose.CPUBound, diagnose.HostWork{In: "aten::sort"}, ""},
+		"a first call":               {diagnose.CPUBound, diagnose.HostWork{In: "aten::mul_", First: true}, "it comes once"},
+		"the compiled function":      {diagnose.CPUBound, diagnose.HostWork{In: "PjitFunction(step)"}, "launches the device's work"},
+		"beside a device that works": {diagnose.GPUTensor, diagnose.HostWork{In: "image.py(178): preprocess"}, "not the limit: this is gpu-bound/tensor"},
+		"beside launches":            {diagnose.LaunchBound, diagnose.HostWork{In: "image.py(178): preprocess"}, "not the limit"},
+	} {
+		v := findingOf(diagnose.Finding{Name: diagnose.FindingHostWork, Saves: 0.3}, "python", 0.5)
+		v.Class, v.Grounds = c.class, diagnose.Grounds{Kernels: 1000, Program: diagnose.Training, HostWork: c.work}
+		plan := Plan{}
+		adviser{run: &recording.Run{}, verdict: v}.proposeTraced(&plan)
+		if c.why == "" && len(plan.Fixes) != 1 ||
+			c.why != "" && (len(plan.Rejected) != 1 || !strings.Contains(plan.Rejected[0].Why, c.why)) {
+			t.Errorf("%s: %+v, want %q", name, plan, c.why)
+		}
+	}
+}

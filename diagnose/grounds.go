@@ -35,10 +35,26 @@ type Grounds struct {
 	Made      Made               // what a trace shows to be done to its kernels
 	Reads     float64            // how often a step of a trace asks the device for a value
 	Shaped    bool               // a trace's steps read how many results there are, again and again, and go on by that
+	HostWork  HostWork           // what a trace shows of the host's work in long gaps
 	Updates   bool               // a trace shows the optimizer's steps alone: neither model nor batch
 	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
 	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
 }
+
+// HostWork is what the host does in the long gaps of a trace.
+type HostWork struct {
+	In    string // the function, operator or range with most of it; "" if nothing of it was recorded
+	First bool   // most of the longest gap is before the first kernel
+}
+
+// launchers are parts of the names of calls whose own work is to launch the device's.
+var launchers = []string{"PjitFunction(", "_engine_run_backward", "PjRt", "TfrtCpuExecutable", "XlaModule", "ExecuteSharded"}
+
+// Launches reports whether the work is to launch that of the device: it cannot run beside what it launches.
+func (w HostWork) Launches() bool { return w.In != "" && recording.ContainsAny(w.In, launchers...) }
+
+// IsFirstCall reports whether an operator takes long before the first kernel, as it does once.
+func (w HostWork) IsFirstCall() bool { return w.First && strings.HasPrefix(w.In, "aten::") }
 
 // Made is what was done to a program's kernels.
 type Made struct {

@@ -275,8 +275,9 @@ func TestAStartIsToldByWhatItShows(t *testing.T) {
 		"contexts, modules": func(p *tape) {
 			for i := range 12 {
 				at := 10000 * float64(i)
-				c := p.host(call, at, at+9000, "cuModuleLoadData")
-				p.work(recording.Kernel, at+9100, at+9200, wgmma, c)
+				p.host(call, at, at+4900, "cudaMalloc")
+				p.host(op, at+5000, at+8900, "aten::to")
+				p.burst(at+9000, 90, 10, wgmma)
 			}
 		},
 		"a few gaps": func(p *tape) {

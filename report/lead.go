@@ -229,6 +229,7 @@ var outsideSteps = map[string]string{
 // settingsOfClass lists the settings that the advice of a class names.
 var settingsOfClass = map[diagnose.Class][]stoker.Setting{
 	diagnose.TransferBound: {stoker.PinMemory}, diagnose.LaunchBound: {stoker.Compile},
+	diagnose.CPUBound: {advise.Overlap},
 }
 
 // whyNone is why the change that a class calls for is none for the program; "" if it may be one.

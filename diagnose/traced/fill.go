@@ -44,6 +44,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	t.fillRest(c, run)
 	c.Rows = t.listRows(run)
 	c.RankComparison, c.Findings, c.TooFewSteps = t.describeRanks(), t.findAll(), false
+	c.Grounds.HostWork = t.grounds.HostWork
 	for i := range c.Findings {
 		c.Findings[i] = t.applyGrounds(c.Findings[i])
 	}

@@ -163,7 +163,11 @@ func (t *filler) findExchange() recording.Exchange {
 func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 	// causes outside of the program do not depend on its framework
 	if f.Name != diagnose.FindingDeviceWait || !t.waitsForOutside() {
+		advice := f.Advice
 		f = diagnose.Translate(f, t.grounds.Framework)
+		if f.Name == diagnose.FindingHostWork && t.grounds.HostWork.Launches() {
+			f.Advice = advice // no input is prepared there
+		}
 	}
 	kept := slices.DeleteFunc(slices.Clone(f.Settings),
 		func(c stoker.Change) bool { return t.grounds.Refuse(c.Setting) != "" || t.grounds.LacksUnit(c) != "" })
