@@ -24,3 +24,17 @@ func TestExchangeAdviceKnowsTheMachine(t *testing.T) {
 		}
 	}
 }
+
+// Without a loader nothing is said of batches and images: a program may copy anything.
+func TestCopiesWithoutALoader(t *testing.T) {
+	with := diagnose.Grounds{Loader: &recording.Loader{}, Traffic: diagnose.Traffic{Full: true}}
+	without := diagnose.Grounds{Traffic: diagnose.Traffic{Full: true}}
+	for grounds, want := range map[*diagnose.Grounds][2]string{
+		&with: {"images as uint8", "DataLoader(..., pin_memory=True), or"}, &without: {"narrower types", "tensor.pin_memory(), once"},
+	} {
+		v := diagnose.Verdict{Class: diagnose.TransferBound, Grounds: *grounds}
+		if do, pin := v.Do(), grounds.PinAdvice(); !strings.Contains(do, want[0]) || !strings.HasPrefix(pin, want[1]) {
+			t.Errorf("%q, %q; want %q", do, pin, want)
+		}
+	}
+}

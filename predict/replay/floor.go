@@ -117,13 +117,24 @@ func (p *play) floor() (ns float64, on Resource) {
 			}
 		}
 	}
+	var most [BothLinks + 1]float64
 	for l, sum := range sums {
-		if least := t.typical(sum.steps); least > ns || least == ns && l.on < on {
-			ns, on = least, l.on
+		most[l.on] = max(most[l.on], t.typical(sum.steps))
+	}
+	for _, l := range []Resource{Stream, LinkDown, LinkUp, AllStreams, BothLinks} { // those of one thing first
+		if most[l] > ns {
+			if ns*sharedShows < most[l] {
+				on = l
+			}
+			ns = most[l]
 		}
 	}
 	return ns, on
 }
+
+// sharedShows is how many times as long as one stream or direction all of them take for the limit to be that they
+// share. [J]
+const sharedShows = 1.02
 
 // Floor is the least that a step takes after an edit, at its best.
 func (t *Trace) Floor(e Edit) Floor {
