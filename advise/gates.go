@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -250,10 +251,43 @@ func (g *gain) checkHostWork() string {
 		return fmt.Sprintf("the host's own work is not the limit: this is %s", class)
 	case work.Launches():
 		return fmt.Sprintf("most of it is %s, which launches the device's work: it cannot run beside it", work.In)
+	case g.frameRate() > 0:
+		return fmt.Sprintf("a step comes every %s, %.0f a second, and the host does nothing that was recorded between: a "+
+			"program that keeps time, as for frames of a video, looks so", quantity.AboutSeconds(1/g.frameRate()),
+			g.frameRate())
 	case work.IsFirstCall():
 		return fmt.Sprintf("%s takes long before the first kernel: a first call does, and it comes once", work.In)
 	}
 	return ""
+}
+
+// frameRates are how many frames of a video or a display come a second. A program without a framework keeps one of them
+// if the median of its steps is within half a per cent of it. [J]
+var frameRates = []float64{24, 25, 30, 50, 60, 120}
+
+const (
+	sameRate   = 0.005
+	enoughRate = 20 // steps
+)
+
+// frameRate returns the rate that a program's steps keep while its host does nothing that was recorded; 0 if none.
+func (g *gain) frameRate() float64 {
+	steps := g.costs.Window.Steps
+	if !diagnose.IsBare(g.verdict.Grounds.Framework) || len(steps) < enoughRate ||
+		g.shareOf(idle.Unrecorded) < unseenHost*g.verdict.Idle {
+		return 0
+	}
+	periods := make([]float64, len(steps))
+	for i, s := range steps {
+		periods[i] = s.Period
+	}
+	median := stat.Median(periods)
+	for _, rate := range frameRates {
+		if math.Abs(median*rate-1) < sameRate {
+			return rate
+		}
+	}
+	return 0
 }
 
 // checkBeside refuses to move the host's work next to the device's if a file holds a kernel or two: one has

@@ -180,3 +180,29 @@ func TestWhichHostWorkCanRunBeside(t *testing.T) {
 		}
 	}
 }
+
+// Steps of a program without a framework that come as frames do keep time: to work sooner gains nothing.
+func TestStepsThatKeepTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		framework string
+		period    float64
+		steps     int
+		refused   bool
+	}{
+		"25 frames a second": {diagnose.FrameworkCUDA, 0.0401, 60, true},
+		"as fast as it goes": {diagnose.FrameworkCUDA, 0.0363, 60, false},
+		"a few steps":        {diagnose.FrameworkCUDA, 0.0400, 8, false},
+		"PyTorch":            {"", 0.0400, 60, false},
+	} {
+		v := findingOf(diagnose.Finding{Name: diagnose.FindingHostWork, Saves: 0.3}, "unrecorded", 0.5)
+		v.Class, v.Grounds = diagnose.CPUBound, diagnose.Grounds{Kernels: 1000, Framework: c.framework}
+		a := adviser{run: &recording.Run{}, verdict: v}
+		for range c.steps {
+			a.costs.Window.Steps = append(a.costs.Window.Steps, recording.Step{Period: c.period})
+		}
+		plan := Plan{}
+		if a.proposeTraced(&plan); (len(plan.Fixes) == 0) != c.refused {
+			t.Errorf("%s: %+v", name, plan)
+		}
+	}
+}
