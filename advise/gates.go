@@ -255,6 +255,8 @@ func (g *gain) checkHostWork() string {
 		return fmt.Sprintf("a step comes every %s, %.0f a second, and the host does nothing that was recorded between: a "+
 			"program that keeps time, as for frames of a video, looks so", quantity.AboutSeconds(1/g.frameRate()),
 			g.frameRate())
+	case diagnose.IsBare(g.verdict.Grounds.Framework) && g.verdict.Grounds.Traffic.Read:
+		return "the host reads what the device computed, and may need it for the work that is next"
 	case work.IsFirstCall():
 		return fmt.Sprintf("%s takes long before the first kernel: a first call does, and it comes once", work.In)
 	}

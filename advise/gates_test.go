@@ -181,21 +181,25 @@ func TestWhichHostWorkCanRunBeside(t *testing.T) {
 	}
 }
 
-// Steps of a program without a framework that come as frames do keep time: to work sooner gains nothing.
+// Steps of a program without a framework that come as frames do keep time: to work sooner gains nothing. Nor does it
+// if the host may need the device's results for its work.
 func TestStepsThatKeepTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		framework string
 		period    float64
 		steps     int
+		read      bool
 		refused   bool
 	}{
-		"25 frames a second": {diagnose.FrameworkCUDA, 0.0401, 60, true},
-		"as fast as it goes": {diagnose.FrameworkCUDA, 0.0363, 60, false},
-		"a few steps":        {diagnose.FrameworkCUDA, 0.0400, 8, false},
-		"PyTorch":            {"", 0.0400, 60, false},
+		"the host reads results": {diagnose.FrameworkCUDA, 0.0090, 8, true, true},
+		"25 frames a second":     {diagnose.FrameworkCUDA, 0.0401, 60, false, true},
+		"as fast as it goes":     {diagnose.FrameworkCUDA, 0.0363, 60, false, false},
+		"a few steps":            {diagnose.FrameworkCUDA, 0.0400, 8, false, false},
+		"PyTorch":                {"", 0.0400, 60, true, false},
 	} {
 		v := findingOf(diagnose.Finding{Name: diagnose.FindingHostWork, Saves: 0.3}, "unrecorded", 0.5)
 		v.Class, v.Grounds = diagnose.CPUBound, diagnose.Grounds{Kernels: 1000, Framework: c.framework}
+		v.Grounds.Traffic.Read, v.Grounds.Program = c.read, diagnose.Training
 		a := adviser{run: &recording.Run{}, verdict: v}
 		for range c.steps {
 			a.costs.Window.Steps = append(a.costs.Window.Steps, recording.Step{Period: c.period})
