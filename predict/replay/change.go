@@ -212,15 +212,18 @@ func (p *play) keepsLaunch(e Edit) func(item int32) bool {
 
 // optimizerSpans are the marked calls of optimizers, by process.
 func (t *Trace) optimizerSpans() map[int32][][2]int64 {
+	if t.updates != nil {
+		return t.updates
+	}
 	h := &t.t.Host
-	spans := map[int32][][2]int64{}
+	t.updates = map[int32][][2]int64{}
 	for i, kind := range h.Kind {
 		if kind == recording.Annotation && recording.OptimizerSpan(t.t.Names[h.Name[i]]) {
 			process := t.processOf(h.Thread[i])
-			spans[process] = append(spans[process], [2]int64{h.Start[i], h.End[i]})
+			t.updates[process] = append(t.updates[process], [2]int64{h.Start[i], h.End[i]})
 		}
 	}
-	return spans
+	return t.updates
 }
 
 func covers(spans [][2]int64, at int64) bool {

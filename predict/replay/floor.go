@@ -161,6 +161,7 @@ func (t *Trace) floorOf(e Edit) (ns float64, on Resource) {
 	if e.changesAny() {
 		p.apply(e, bounds.Optimist)
 	}
+	defer t.endPlay(p)
 	return p.floor()
 }
 

@@ -98,24 +98,30 @@ const longestChain = 8
 // one launch.
 func (p *play) fuseChains(e Edit, v bounds.View) {
 	d, keeps := &p.t.t.Device, p.keepsLaunch(e)
-	chains := map[[2]int32][]int32{}
+	chains := map[[2]int32]*[]int32{}
+	var last [2]int32
+	var chain *[]int32 // of the last stream: most works follow one of the same
 	for i := range int32(len(p.t.works)) {
 		stream := [2]int32{d.Device[i], d.Stream[i]}
-		chain := chains[stream]
+		if chain == nil || stream != last {
+			if last, chain = stream, chains[stream]; chain == nil {
+				chain = &[]int32{}
+				chains[stream] = chain
+			}
+		}
 		w := &p.t.works[i]
 		elementwise := w.kind == recording.Kernel && isMarked(p.t.marks.Elementwise, d.Name[i]) &&
 			(w.item < 0 || !keeps(w.item))
-		if n := len(chain); n > 0 && (!elementwise || n == longestChain || d.Blocks[chain[0]] != d.Blocks[i]) {
-			p.fuseChain(chain, v)
-			chain = chain[:0]
+		if n := len(*chain); n > 0 && (!elementwise || n == longestChain || d.Blocks[(*chain)[0]] != d.Blocks[i]) {
+			p.fuseChain(*chain, v)
+			*chain = (*chain)[:0]
 		}
 		if elementwise {
-			chain = append(chain, i)
+			*chain = append(*chain, i)
 		}
-		chains[stream] = chain
 	}
 	for _, chain := range chains {
-		p.fuseChain(chain, v)
+		p.fuseChain(*chain, v)
 	}
 }
 
