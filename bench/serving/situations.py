@@ -227,7 +227,7 @@ def score(s, verdict, causes):
     said = verdict.get("verdict", {}).get("class") or "?"
     right = any(said == c or said.startswith(c + "/") for c in s.classes)
     lines, text = named(verdict)
-    line = not s.lines or bool(lines & causes) or any(KIND_WORDS[k] in text for k in s.kinds)
+    line = not s.lines or bool(lines & causes) or any(KIND_WORDS.get(k, k) in text for k in s.kinds)
     plan = json.dumps(verdict.get("plan", []))
     harmful = any(word in plan for word in LOADER)
     harmful |= "no-load" in s.classes and bool(verdict.get("plan"))

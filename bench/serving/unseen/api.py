@@ -23,7 +23,7 @@ import torch
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.middleware.gzip import GZipMiddleware
-from parts import Launches, Net, Padded, gpu, infer, lock
+from parts import Launches, Net, Padded, device, infer, lock
 
 CASE, PORT = sys.argv[1], int(sys.argv[2])
 net = Net().eval()
@@ -165,7 +165,7 @@ elif CASE == "to-device":
     @app.post("/predict")
     def predict():
         with lock:
-            gpu.copy(1_500_000_000)  # the cause of to-device: model.to("cuda") for each request
+            device().copy(1_500_000_000)  # the cause of to-device: model.to("cuda") for each request
             infer(net, one)
         return {"class": 0}
 

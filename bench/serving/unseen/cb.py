@@ -8,7 +8,7 @@ import sys
 import torch
 import uvicorn
 from fastapi import FastAPI
-from parts import gpu
+from parts import device
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 from transformers.generation.configuration_utils import ContinuousBatchingConfig
 
@@ -18,9 +18,9 @@ torch.set_num_threads(1)
 
 class Model(LlamaForCausalLM):
     def forward(self, *args, **kwargs):
-        gpu.launch(0.025, "forward")
+        device().launch(0.025, "forward")
         out = super().forward(*args, **kwargs)
-        gpu.synchronize(spin=False)
+        device().synchronize(spin=False)
         return out
 
 

@@ -6,7 +6,7 @@ import sys
 
 import litserve
 import torch
-from parts import Net, gpu
+from parts import Net, device
 from PIL import Image
 
 CASE, PORT = sys.argv[1], int(sys.argv[2])
@@ -34,7 +34,7 @@ class API(litserve.LitAPI):
     def predict(self, x):
         with torch.inference_mode():
             out = self.net(x if x.dim() == 4 else x[None])
-            gpu.synchronize(spin=False)
+            device().synchronize(spin=False)
         return out
 
     def batch(self, inputs):
