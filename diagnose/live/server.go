@@ -267,16 +267,29 @@ var waitsForWork = []string{
 // spins are the files of libraries in which an idle thread waits on a core.
 var spins = []string{"vllm/distributed/utils.py", "vllm/distributed/device_communicators/shm_broadcast.py"}
 
+// serves are the files of libraries that a program calls to serve, until it ends.
+var serves = []string{
+	"uvicorn/", "hypercorn/", "asyncio/", "uvloop/", "aiohttp/web.py", "socketserver.py", "werkzeug/serving.py",
+	"grpc/_server.py", "litserve/", "ray/serve/api.py",
+}
+
 // awaitsWork reports whether a thread is waiting for work: it sleeps in a library that no line of the program
-// called, or asks again and again.
+// called, or that it called to serve, or asks again and again.
 func awaitsWork(s recording.Stack) bool {
-	if startsWithAny(s.Places[len(s.Places)-1].File, spins) {
+	innermost := s.Places[len(s.Places)-1].File
+	if startsWithAny(innermost, spins) {
 		return true
 	}
-	if !s.Asleep || slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && p.File[0] != '<' }) {
-		return false // "<string>" is code that a library made, as of multiprocessing's proxies
+	if !s.Asleep || !startsWithAny(innermost, waitsForWork) {
+		return false
 	}
-	return startsWithAny(s.Places[len(s.Places)-1].File, waitsForWork)
+	called := s.Places
+	for i, p := range s.Places {
+		if p.Own() && p.File[0] != '<' { // "<string>" is code that a library made, as of multiprocessing's proxies
+			called = s.Places[i+1:]
+		}
+	}
+	return len(called) == len(s.Places) || startsWithAny(called[0].File, serves)
 }
 
 // atImport reports whether a stack is that of a module's own code, which runs once, before any request.
