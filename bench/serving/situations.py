@@ -166,7 +166,7 @@ def record(o, s, to):
     """Observe one situation; the load generator's figures."""
     port = free_port()
     server, env = command_of(o, s, port)
-    command = [str(ROOT / "bin/stoker"), "observe", "--no-trace", "-o", str(to), "--", *server]
+    command = [o.stoker, "observe", "--no-trace", "-o", str(to), "--", *server]
     if o.trace:
         command.remove("--no-trace")
     if s.cores:

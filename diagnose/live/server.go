@@ -209,7 +209,27 @@ func (l filler) findServerLines() diagnose.LoopLines {
 		return cmp.Or(cmp.Compare(rankOfServer(a), rankOfServer(b)), cmp.Compare(b.Seconds, a.Seconds),
 			cmp.Compare(a.String(), b.String()))
 	})
+	holdersFirst(all.Lines)
 	return all
+}
+
+// holdersFirst puts a line that sleeps in a function before one of that function on which others wait for a lock: the
+// one that sleeps has it.
+func holdersFirst(lines []diagnose.LoopLine) {
+	for i, waits := range lines {
+		if waits.Kind != diagnose.Held || waits.Locked < waits.Seconds/2 {
+			continue
+		}
+		for k := i + 1; k < len(lines); k++ {
+			holds := lines[k]
+			if holds.Kind == diagnose.Held && holds.Locked < holds.Seconds/2 && holds.Own.File == waits.Own.File &&
+				holds.Own.Function == waits.Own.Function {
+				copy(lines[i+1:k+1], lines[i:k])
+				lines[i] = holds
+				break
+			}
+		}
+	}
 }
 
 // addServerStack adds a stack of a server's thread to its line.

@@ -3,6 +3,7 @@ package live
 import (
 	"testing"
 
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -23,6 +24,24 @@ func TestThreadsThatWaitForRequests(t *testing.T) {
 	} {
 		if got := awaitsWork(recording.Stack{Places: c.places, Asleep: true}); got != c.awaits {
 			t.Errorf("%s: waits for work is %v, expected %v", name, got, c.awaits)
+		}
+	}
+}
+
+// Of threads that take a lock in turn, the one that sleeps under it is why the others wait.
+func TestTheHolderOfALockComesFirst(t *testing.T) {
+	at := func(line int, function string) diagnose.Line {
+		return diagnose.Line{Own: recording.Place{File: "/srv/app.py", Line: line, Function: function}, Kind: diagnose.Held}
+	}
+	lines := []diagnose.LoopLine{
+		{Line: at(23, "predict"), Seconds: 72, Asleep: 72, Locked: 72},
+		{Line: at(90, "beat"), Seconds: 24, Asleep: 24},
+		{Line: at(25, "predict"), Seconds: 20, Asleep: 20},
+	}
+	holdersFirst(lines)
+	for i, want := range []int{25, 23, 90} {
+		if got := lines[i].Own.Line; got != want {
+			t.Errorf("line %d comes at %d, expected %d", got, i, want)
 		}
 	}
 }
