@@ -357,10 +357,19 @@ var servedBy = kindsByFile{
 	}},
 }
 
+// ofTokenizers are parts of the names that functions of tokenizers have: tokenize, _convert_token_to_id,
+// convert_tokens_to_string, convert_ids_to_tokens.
+var ofTokenizers = []string{"tokeniz", "token_to_", "tokens_to_", "_to_token"}
+
+func isTokenizers(function string) bool {
+	name := strings.ToLower(function)
+	return slices.ContainsFunc(ofTokenizers, func(part string) bool { return strings.Contains(name, part) })
+}
+
 // kindOfServer returns what a server's thread does in a stack, by the innermost function that is known.
 func kindOfServer(s recording.Stack) diagnose.Kind {
 	for _, p := range slices.Backward(s.Places) {
-		if p.Own() && strings.Contains(strings.ToLower(p.Function), "tokeniz") {
+		if p.Own() && isTokenizers(p.Function) {
 			return diagnose.Tokenizes
 		}
 		if kind := servedBy.find(p.File); kind != "" {

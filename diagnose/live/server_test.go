@@ -45,3 +45,15 @@ func TestTheHolderOfALockComesFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestTokenizersAreKnownByTheirFunctions(t *testing.T) {
+	for function, want := range map[string]diagnose.Kind{
+		"SlowWords.convert_tokens_to_string": diagnose.Tokenizes, "Own._convert_token_to_id": diagnose.Tokenizes,
+		"WordTokenizer.encode": diagnose.Tokenizes, "check_token": diagnose.PerRequest,
+	} {
+		s := recording.Stack{Places: []recording.Place{{File: "/srv/own.py", Line: 3, Function: function}}}
+		if got := kindOfServer(s); got != want {
+			t.Errorf("%s is %v, expected %v", function, got, want)
+		}
+	}
+}
