@@ -23,6 +23,7 @@ const (
 	FindingSlowLink              = "slow-link"
 	FindingPinThread             = "pin-thread"
 	FindingDeepQueue             = "deep-queue"
+	FindingPadding               = "padding"
 	FindingCopiedDataset         = "copied-dataset"
 	FindingMemoryGrowth          = "memory-growth"
 	FindingMemoryPressure        = "memory-pressure"

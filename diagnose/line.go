@@ -105,6 +105,26 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 	return l.FirstOf(most)
 }
 
+// BusiestFunction returns the first line of the function with most time, of the lines that count, and the seconds of
+// these in it. Work of a function may lie on several lines.
+func BusiestFunction(lines []LoopLine, counts func(LoopLine) bool) (LoopLine, float64) {
+	type function struct{ file, name string }
+	sums, first, most := map[function]float64{}, map[function]LoopLine{}, function{}
+	for _, line := range lines {
+		if !counts(line) {
+			continue
+		}
+		at := function{line.Own.File, line.Own.Function}
+		if _, seen := first[at]; !seen {
+			first[at] = line
+		}
+		if sums[at] += line.Seconds; sums[at] > sums[most] {
+			most = at
+		}
+	}
+	return first[most], sums[most]
+}
+
 // LinesSaid is how many lines a sentence names.
 const LinesSaid = 3
 

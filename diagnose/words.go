@@ -100,6 +100,11 @@ var (
 			"a smaller prefetch_factor, fewer workers, docker run --shm-size",
 		},
 		{
+			FindingPadding,
+			"much of a batch is padding, on which the device computes as on samples",
+			PaddingAdvice,
+		},
+		{
 			FindingCopiedDataset,
 			"each worker has a copy of the data set of its own",
 			"a memory map, a NumPy array or an Arrow table, opened in the workers",

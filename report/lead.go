@@ -43,6 +43,9 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 	}
 	l := Lead{Verdict: string(v.Headline()) + ": " + title + MarkEmulated(run.Emulated()), Why: why, Caution: v.Doubts}
 	l.Next, l.Try = sayNext(v, plan, strings.TrimSpace(" "+file))
+	if outside := sayOutside(v); outside != "" && v.Class.Is(diagnose.GPUBound) && len(plan.Fixes) > 0 && v.Lead == nil {
+		l.Next = outside + ". Of the steps: " + l.Next
+	}
 	if own, ok := ownLargest(v, plan); ok {
 		l.Next += ". Of the program's own: " + SayFix(own) + placeOf(own, v) + ": " + own.Worth()
 		if IsOneLine(own) && len(own.Notes) > 0 {
@@ -192,7 +195,7 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 			return lowerFirst(outside), ""
 		}
 		return diagnose.TakeTrace(v.Grounds.Framework)
-	case v.Class == diagnose.NotTraining && skips(v):
+	case v.Class == diagnose.NotTraining && v.Has(diagnose.FindingSkippingBatches):
 		return "resume by " + diagnose.ResumeAdvice + ". A verdict on the steps comes once it trains", ""
 	case v.Class == diagnose.NotTraining:
 		return "record a program that trains, for long enough to see 20 steps", "stoker observe -- python train.py"
@@ -268,12 +271,6 @@ func AdviceOn(f diagnose.Finding, plan advise.Plan) (set, denied string) {
 	default:
 		return "", why
 	}
-}
-
-// skips reports whether batches are skipped up to the point at which training stopped.
-func skips(v diagnose.Verdict) bool {
-	return slices.ContainsFunc(v.Findings,
-		func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSkippingBatches })
 }
 
 // placeOf returns the line of the program that a trace gives for a fix; "" if unknown.

@@ -11,10 +11,10 @@ import (
 // seconds on a busy machine.
 const slowEnd = 5.0 // seconds
 
-// slowStart is the time that a line of the program's own takes before the first step from which a finding says so,
-// and slowStartShare its share of the run. [J] People wait that long without asking why.
+// slowStart is the time that a function of the program's own takes before the first step from which a finding says so,
+// and slowStartShare its share of the run. [J]
 const (
-	slowStart      = 8.0 // seconds
+	slowStart      = 3.0 // seconds
 	slowStartShare = 0.1
 )
 
