@@ -5,7 +5,8 @@
     bench/serving/unseen/unseen.py --again FOLDER
 
 Options and scoring are those of situations.py. PYTHON has torch, fastapi, uvicorn, litserve, ray[serve], aiohttp, grpcio,
-bentoml and transformers. Each truth was written before the first run.
+bentoml and transformers. Each truth was written before the first run. That of `cold` is mistaken: its passes take one of four
+requests that wait.
 """
 
 import sys
