@@ -50,7 +50,9 @@ func tellApart(all []answered, w recording.Window) (passes []serving.Pass) {
 	if w.OneIn > 1 {
 		return nil
 	}
-	steps := slices.SortedFunc(slices.Values(w.Steps), func(a, b recording.Step) int { return cmp.Compare(a.Start, b.Start) })
+	steps := slices.SortedFunc(slices.Values(w.Steps), func(a, b recording.Step) int {
+		return cmp.Compare(a.Start, b.Start)
+	})
 	for work := range busyTimes(all) {
 		begin, done := work[0].came, endsOf(work)
 		first, _ := slices.BinarySearchFunc(steps, begin, startsBefore)

@@ -69,7 +69,8 @@ func FitServer(f Fit) Server {
 	}
 	for _, perRequest := range f.PerRequest {
 		for _, cv := range []float64{leastCV, min(mostCV, f.CV+leastCV)} {
-			s.Lines = append(s.Lines, Line{PerPass: max(0, f.Busy-perRequest*f.Batch), PerRequest: perRequest, Most: f.Most, CV: cv})
+			perPass := max(0, f.Busy-perRequest*f.Batch)
+			s.Lines = append(s.Lines, Line{PerPass: perPass, PerRequest: perRequest, Most: f.Most, CV: cv})
 		}
 	}
 	return s
