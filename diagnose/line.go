@@ -78,6 +78,7 @@ type LoopLine struct {
 	Line
 
 	Seconds, Asleep float64
+	Locked          float64 // of Asleep, seconds of waiting for a lock that another thread has
 }
 
 // FirstOf is the line with most time among those of some kinds; false without one.
