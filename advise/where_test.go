@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker"
@@ -46,6 +47,19 @@ func TestTinySamplesComeInWholeBatches(t *testing.T) {
 		v.Lines, v.Costs.Fetch = c.lines, c.sample*float64(size)
 		if _, fix := said(Rank(run, v), "whole-batches"); (fix != nil) != c.want {
 			t.Errorf("%s: %+v", name, fix)
+		}
+	}
+}
+
+// Beside other programs, work of the launching thread is named if the device would wait for it on a free machine too.
+func TestWorkOfALoopBesideNeighbours(t *testing.T) {
+	for name, want := range map[string]bool{"neighbours-loop": true, "neighbours-core": false} {
+		run := recorded(t, name, 1e9, nil)
+		_, fix := said(Rank(run, judge.Judge(run)), diagnose.SlowTransform)
+		if (fix != nil) != want {
+			t.Errorf("%s: %+v", name, fix)
+		} else if want && (!strings.Contains(fix.Title, "launch fewer") || !strings.Contains(fix.Title, "verified.py:90")) {
+			t.Errorf("%s: %s", name, fix.Title)
 		}
 	}
 }
