@@ -219,8 +219,8 @@ func (g *gain) checkQueue() string {
 	return ""
 }
 
-// mostAwaited is the share of the window in which nothing but collectives run, or are waited for, from which the limit is another
-// rank, or the link, and not what this rank does. [J]
+// mostAwaited is the share of the window in which nothing but collectives run, or are waited for, from which the
+// limit is another rank, or the link, and not what this rank does. [J]
 const mostAwaited = 0.5
 
 func (g *gain) checkRank() string {

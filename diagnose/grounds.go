@@ -48,7 +48,9 @@ type HostWork struct {
 }
 
 // launchers are parts of the names of calls whose own work is to launch the device's.
-var launchers = []string{"PjitFunction(", "_engine_run_backward", "PjRt", "TfrtCpuExecutable", "XlaModule", "ExecuteSharded"}
+var launchers = []string{
+	"PjitFunction(", "_engine_run_backward", "PjRt", "TfrtCpuExecutable", "XlaModule", "ExecuteSharded",
+}
 
 // Launches reports whether the work is to launch that of the device: it cannot run beside what it launches.
 func (w HostWork) Launches() bool { return w.In != "" && recording.ContainsAny(w.In, launchers...) }
