@@ -337,7 +337,7 @@ class Training:
         processes = self.group.processes()
         if processes and time.monotonic() < self.deadline:
             return None
-        files = [name for name in os.listdir("/dev/shm") if self.pids & {int(part) for part in re.findall(r"\d+", name)}]
+        files = [name for name in os.listdir("/dev/shm") if self.pids & {int(part) for part in re.findall(r"_(\d+)_", name)}]
         with self.group:
             return [*files, *(" ".join(map(str, (pid, *stat_of(pid), wait_of(pid), command_of(pid)))) for pid in processes)]
 

@@ -1,4 +1,4 @@
-"""Input pipelines of other modalities than pictures, for handover.py: each is written after a public repository, in its manner and not its words.
+"""Input pipelines of other modalities than pictures, for handover.py: in the manner of a public repository, which is named beside it, or of none.
 
 A pipeline makes its files in a folder, unless they lie there, and returns a DataLoader. torchcodec needs FFmpeg's libraries on LD_LIBRARY_PATH.
 """
@@ -205,7 +205,7 @@ def hifigan(folder):
     return load(Items(640, read), 16, drop_last=True)
 
 
-@pipeline("waves of a fixed length", "facebookresearch/AudioMAE")
+@pipeline("waves of a fixed length", "lucidrains/audiolm-pytorch")
 def waves(folder):
     import soundfile
 
@@ -235,7 +235,7 @@ def fbanks(folder):
     return load(Items(192, read), 12)
 
 
-@pipeline("librosa, in decibels", "qiuqiangkong/panns_transfer_to_gtzan")
+@pipeline("librosa, in decibels", "librosa/librosa (gallery)")
 def decibels(folder):
     import librosa
 
@@ -405,7 +405,7 @@ def nifti(folder):
     return load(Items(60, read), 2, collate_fn=lambda samples: default_collate([crop for each in samples for crop in each]))
 
 
-@pipeline("DICOM slices, windowed", "GZ-AI/RSNA 2019 (Kaggle)")
+@pipeline("DICOM slices, windowed", "mlmed/torchxrayvision")
 def dicom(folder):
     import pydicom
     from pydicom.dataset import FileMetaDataset
@@ -527,7 +527,7 @@ def alpaca(folder):
     return load(Items(2048, lambda i: {"input_ids": texts[i % 64], "labels": texts[i % 64]}), 16, collate_fn=collate)
 
 
-@pipeline("ids and labels are one tensor", "EleutherAI/gpt-neox")
+@pipeline("ids and labels are one tensor", "")
 def one_tensor(folder):
     def read(i):
         ids = torch.arange(i, i + 8192)
@@ -663,7 +663,7 @@ def rays(folder):
     return load(Items(40000, lambda i: {"rays": all_rays[i], "rgbs": colours[i]}), 2048)
 
 
-@pipeline("collocation points that require gradients", "lululxvi/deepxde")
+@pipeline("collocation points that require gradients", "")
 def collocation(folder):
     return load(Items(1024, lambda i: (torch.from_numpy(drawn(i, 20000, 2)).requires_grad_(), torch.from_numpy(drawn(i, 20000, 1)))), None, collate_fn=None)
 
@@ -832,7 +832,7 @@ def fast_collate(folder):
     return load(Items(2048, lambda i: (pictures[i % 32], i)), 64, collate_fn=collate)
 
 
-@pipeline("sparse and compressed", "facebookresearch/vissl (interactions)")
+@pipeline("sparse and compressed", "")
 def sparse(folder):
     def read(i):
         at = torch.randint(0, 5000, (2, 4000))
