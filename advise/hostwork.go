@@ -53,8 +53,7 @@ func (a adviser) hostWork() (Fix, string) {
 		fix.Title, fix.Notes = "make this line cheaper: "+line.String(), []string{line.Kind.Advice()}
 	case launches >= mostlyLaunches*works && first.Own.File != "":
 		fix.Title = "launch fewer, larger kernels, mostly from " + first.String()
-		fix.Notes = []string{"by calls on whole tensors instead of loops over their parts, torch._foreach_* for all parameters, or " +
-			"torch.compile"}
+		fix.Notes = []string{diagnose.LaunchAdvice}
 		seconds = launches
 	default:
 		return Fix{}, ""

@@ -48,6 +48,9 @@ const (
 	// plainSyncAdvice is SyncAdvice for a program that reads no loss.
 	plainSyncAdvice = "no .item(), .cpu(), .tolist(), print or tensor in an if within the step: keep results on the device " +
 		"and read them every so many steps. Copy with non_blocking=True into pinned memory"
+	// LaunchAdvice is what takes launches and calls of Python off a step.
+	LaunchAdvice = "by calls on whole tensors instead of loops over their parts, torch._foreach_* for all parameters, or " +
+		"torch.compile"
 	// TinyCopiesAdvice is what saves many small copies.
 	TinyCopiesAdvice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
 		"pinned buffer and copy once. Scalars as Python numbers need no copy"

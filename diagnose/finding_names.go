@@ -43,6 +43,7 @@ const (
 	FindingCPUOptimizer          = "cpu-optimizer"
 	FindingDeviceWait            = "device-wait"
 	FindingDeviceCopies          = "device-copies"
+	FindingHostTensors           = "host-tensors"
 	FindingPageableCopies        = "pageable-copies"
 	FindingSerialCopies          = "serial-copies"
 	FindingTinyCopies            = "tiny-copies"

@@ -202,8 +202,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Locking: {
 		"waiting for a lock, a queue or another thread",
-		"let the other thread or process run ahead of the loop (a queue of several, environments that step while the device " +
-			"works), give it less to do, or do less while the lock is held",
+		"let the other thread or process run ahead of the loop (a queue of several), if it needs nothing of this step. If it " +
+			"does, as an environment its action: several of them in a process, so that a message carries more, or in this one " +
+			"if they answer fast. Do less while the lock is held",
 	},
 	Disk: {
 		"a line reads or writes a file and waits for the disk",
@@ -317,5 +318,5 @@ var kindWords = map[Kind][2]string{
 	},
 	Awaiting:   {"waiting for the next batch", ""},
 	DeviceWait: {"waiting for the device", ""},
-	Launching:  {"calls of the model", ""},
+	Launching:  {"calls of the model", LaunchAdvice},
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -15,6 +16,7 @@ type Lead struct {
 	Class  Class
 	Most   float64 // by how much the run gets faster at most without what the row loses
 	Every  float64 // steps from one time to the next; NaN if that is not regular
+	Ranks  bool    // several ranks train
 	Beside string  // what else a reader has to know: who has the cores; "" nothing
 }
 
@@ -133,6 +135,10 @@ func (l *Lead) Advice() string {
 		return "if it needs what the epoch trained, as an evaluation or a report: by calls on whole arrays (NumPy, torch) " +
 			"instead of loops in Python, or every few epochs. If not: once, before the loop over epochs, or for the next " +
 			"epoch in a thread while this one trains"
+	}
+	if l.Line.Kind == Launching && l.Ranks && strings.Contains(l.Line.Call.Function, "backward") {
+		return "ranks exchange their gradients there: with accumulation only in its last backward (no_sync() around the others, " +
+			"with the forward pass inside), in buckets of several MB"
 	}
 	if advice := l.Line.Kind.Advice(); advice != "" {
 		return advice

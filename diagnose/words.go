@@ -155,6 +155,10 @@ var (
 		},
 		{FindingDeviceWait, "queued work does not start on an idle device", ""},
 		{FindingDeviceCopies, "copies from one place on the device to another take a good part of the step", ""},
+		{
+			FindingHostTensors, "a step makes tensors in host memory and copies them, beside a batch that is pinned (of a live run)",
+			TinyCopiesAdvice,
+		},
 		{FindingPageableCopies, "copies start from memory that is not page-locked", ""},
 		{FindingSerialCopies, "pinned copies that nothing overlaps", ""},
 		{FindingTinyCopies, "many small copies per step", ""},

@@ -235,7 +235,7 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 	case diagnose.RowCheckpoint:
 		line, found = seen.FirstOf(diagnose.Saving)
 	case diagnose.RowStartUp:
-		if work, seconds := diagnose.BusiestFunction(seen.Lines, isWorkOfStart); seconds >= slowStart {
+		if work, seconds := diagnose.BusiestFunction(seen.Lines, isOfStart); seconds >= slowStart && !f.Requests.Known() {
 			r.Line, r.LineShare = work.Line, seconds/seen.Seconds
 			return
 		}
@@ -246,10 +246,13 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 	}
 }
 
+func isOfStart(line diagnose.LoopLine) bool { return isWorkOfStart(line.Line) }
+
 // isWorkOfStart reports whether a line is work of the program's own before its first step, and no import.
-func isWorkOfStart(line diagnose.LoopLine) bool {
+func isWorkOfStart(line diagnose.Line) bool {
 	kinds := append([]diagnose.Kind{diagnose.Compiling}, beside...)
-	return line.Own.File != "" && !line.Call.Imports() && !slices.Contains(kinds, line.Kind)
+	imports := line.Call.Imports() || line.Call.Function == "<module>"
+	return line.Own.File != "" && !imports && !slices.Contains(kinds, line.Kind)
 }
 
 // Kinds of lines of a launching thread: what a loader does mostly between epochs, all that it does,
@@ -323,7 +326,7 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		if edge != nil && edge.Line.Own == line.Own {
 			continue
 		}
-		if f.LoopLines.Looks >= fewLooks && line.Seconds >= diagnose.NamedLine*seconds {
+		if f.LoopLines.Looks >= fewLooks && f.LoopLines.SecondsAt(line) >= diagnose.NamedLine*seconds {
 			if line.Kind == diagnose.Collective {
 				line = f.followToLateRank(line)
 			}
@@ -331,8 +334,17 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		}
 		break
 	}
+	// of no work outside of the model: the calls of the model itself
+	if line, found := f.LoopLines.FirstOf(diagnose.Launching); found && line.Own.File != "" && f.LoopLines.Looks >= fewLooks &&
+		line.Share.Point >= mostlyModel {
+		return line.Line, line.Share.Point
+	}
 	return diagnose.Line{}, math.NaN()
 }
+
+// mostlyModel is the share of the looks at the launching thread from which one call of the model is where time goes
+// between steps that nothing else explains. [J]
+const mostlyModel = 0.5
 
 // followToLateRank returns the line on which another rank works meanwhile, if it does so for a good part of the time
 // in which this one waits in a collective; else the line of the collective.
