@@ -37,6 +37,10 @@ func (a adviser) leadWith(plan Plan) Plan {
 	switch lead.Name {
 	case diagnose.RowEvaluation:
 		a.feedEvaluation(&fix, lead)
+	case diagnose.RowBetween:
+		if lead.Line.Kind == diagnose.Syncing {
+			fix.Mind = readsDecide
+		}
 	case diagnose.RowEdge:
 		if !lead.IsOwnWork() {
 			a.bridgeEpochs(&fix, lead)
