@@ -1,6 +1,7 @@
 """Validation reads its images one by one in the training process (open-mmlab/mmdetection#691)."""
 
 import io
+import time
 
 import numpy
 import torch
@@ -25,7 +26,8 @@ class CocoDataset(Dataset):
         return self.count
 
     def __getitem__(self, i):
-        image = Image.open(io.BytesIO(self.data)).convert("RGB").resize(self.size, Image.BICUBIC)
+        time.sleep(0.006)  # a disk with other users
+        image = Image.open(io.BytesIO(self.data)).convert("RGB").resize(self.size)
         return torch.from_numpy(numpy.array(image)).permute(2, 0, 1), i
 
 
@@ -72,8 +74,8 @@ class Runner:
 
 def main():
     torch.set_num_threads(1)
-    runner = Runner(DistEvalHook(CocoDataset(150, (640, 480))))
-    loader = DataLoader(CocoDataset(96, (96, 72)), 4, shuffle=True, num_workers=2, pin_memory=True, persistent_workers=True)
+    runner = Runner(DistEvalHook(CocoDataset(200, (400, 300))))
+    loader = DataLoader(CocoDataset(120, (96, 72)), 4, shuffle=True, num_workers=2, pin_memory=True, persistent_workers=True)
     runner.run(loader)
     done(runner.gpu, runner.samples)
 
