@@ -76,7 +76,7 @@ def main():
     while not over():
         for batch in loader:
             gpu.copy(sum(part.nbytes for part in batch.values()), pinned=True, non_blocking=True)
-            gpu.launch(0.01, "step")
+            gpu.launch(0.005, "step")
             samples += len(batch["y"])
             if over():
                 break

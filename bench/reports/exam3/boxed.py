@@ -78,7 +78,7 @@ def evaluate(gpu, ground_truths, detections):
 def main():
     torch.set_num_threads(1)
     gpu, samples = Device(spin=False), 0
-    ground_truths, detections = make_boxes(5000), make_boxes(14_000, seed=1)
+    ground_truths, detections = make_boxes(5000), make_boxes(32_000, seed=1)
     loader = DataLoader(Images(), 32, shuffle=True, num_workers=1, pin_memory=True, persistent_workers=True)
     while not over():
         samples += train_one_epoch(gpu, loader)

@@ -17,7 +17,7 @@ class Images(Dataset):
 
 
 class Metrics:
-    def __init__(self, gpu, count=1500):
+    def __init__(self, gpu, count=2500):
         self.gpu = gpu
         self.real = numpy.random.default_rng(0).standard_normal((count, 256)).astype(numpy.float32)
         self.fake = numpy.random.default_rng(1).standard_normal((count, 256)).astype(numpy.float32)
