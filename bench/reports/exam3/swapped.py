@@ -70,9 +70,9 @@ def main():
     while not over():
         _, warped, target = next(batches)
         gpu.copy(warped.nbytes + target.nbytes)
-        gpu.launch(0.009, "discriminators")
+        gpu.launch(0.014, "discriminators")
         gpu.item()
-        gpu.launch(0.009, "generators")
+        gpu.launch(0.014, "generators")
         gpu.item()
         samples += len(warped)
     done(gpu, samples)
