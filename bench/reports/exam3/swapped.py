@@ -54,6 +54,8 @@ def background(generator, max_prefetch):
     def fill():
         for item in generator:
             ready.put(item)
+            if over():
+                return
 
     threading.Thread(target=fill, daemon=True).start()
     while True:
