@@ -11,6 +11,12 @@ import (
 // takes it: rows of arrays in memory took 8 to 17 us here, on a busy machine. [J]
 const tinySample = 50e-6
 
+// Shares of preparing a batch that stacking takes beside a tiny __getitem__ of the program's own, and both together. [J]
+const (
+	partlyStacking = 0.25
+	mostlyCalls    = 0.75
+)
+
 // shareOfRows is how much of preparing a batch goes into reading rows in memory one by one and stacking them
 // again; 0 if that is not what takes the time.
 func (a adviser) shareOfRows() float64 {
@@ -18,7 +24,7 @@ func (a adviser) shareOfRows() float64 {
 	if n, known := a.base.Settings.Int(stoker.BatchSize); !known || n < 2 || l == nil || l.Iterable { // they come whole
 		return 0
 	}
-	rows, stacking := 0.0, 0.0
+	rows, stacking, code := 0.0, 0.0, 0.0
 	for _, line := range a.verdict.Lines {
 		switch line.Kind {
 		case diagnose.Rows:
@@ -27,11 +33,17 @@ func (a adviser) shareOfRows() float64 {
 			if line.Own.File == "" {
 				stacking += line.Share.Point
 			}
+		case diagnose.Code:
+			code += line.Share.Point
 		default:
 		}
 	}
-	if stacking >= mostlyCollate && a.costs.Fetch <= tinySample*a.base.Batch {
+	tiny := a.costs.Fetch <= tinySample*a.base.Batch
+	switch {
+	case tiny && stacking >= mostlyCollate:
 		rows += stacking
+	case tiny && stacking >= partlyStacking && stacking+code >= mostlyCalls:
+		rows += stacking + code
 	}
 	if rows < diagnose.NamedLine {
 		return 0

@@ -132,3 +132,31 @@ func TestPicturesThatCoresCannotDecode(t *testing.T) {
 		t.Errorf("nothing is decoded there: %+v", fix)
 	}
 }
+
+// Padding is taken off where the device computes on it: what is beyond every sample without another batch, what is
+// between samples of one batch with one.
+func TestPaddingOnADevice(t *testing.T) {
+	for _, c := range []struct {
+		class          diagnose.Class
+		padded, beyond int64
+		title          string
+		risk           Risk
+		most           float64
+	}{
+		{diagnose.GPUBound, 60, 50, "longest sample of each batch", NumericsRisk, 2.05},
+		{diagnose.GPUBound, 50, 0, "like length", LearningRisk, 2.05},
+		{diagnose.GPUBound, 20, 10, "", "", 0},
+		{diagnose.TooFewWorkers, 60, 50, "", "", 0},
+	} {
+		run := recorded(t, "gpu-vit", 1e9, nil)
+		run.Facts.Loaders[0].Padding.Add([]int64{100, c.padded, c.beyond})
+		_, fix := said(judged(run, c.class), "padding")
+		switch {
+		case fix == nil && c.title == "":
+		case fix == nil:
+			t.Errorf("%+v: no fix", c)
+		case !strings.Contains(fix.Title, c.title) || fix.Risk != c.risk || fix.Forecast.Speedup.High > c.most || !(fix.Forecast.Speedup.High > 0.8*c.most):
+			t.Errorf("%+v: %+v", c, fix)
+		}
+	}
+}

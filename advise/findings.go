@@ -14,6 +14,7 @@ var ofFindings = []struct {
 }{
 	{diagnose.FindingAnomalyDetection, "switch autograd's anomaly detection off", NoRisk},
 	{diagnose.FindingInterpreterLock, "take what other threads compute in Python out of the trainer's process", NoRisk},
+	{diagnose.FindingHostTensors, "make tensors of the step on the device (torch.zeros(..., device=device)), or keep them there", NoRisk},
 	{diagnose.FindingCPUOptimizer, "step on the device, or by an optimizer that is made for the CPU", NumericsRisk},
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -39,6 +40,7 @@ var gates = []struct {
 	{Program, "is something else the limit?", false, (*gain).checkLimit},
 	{Program, "is it more than a trial of a few kernels?", false, (*gain).checkTrial},
 	{Program, "does it shorten what limits the steps?", false, (*gain).checkAim},
+	{Program, "is it the host's own work that limits the steps?", false, (*gain).checkHostWork},
 	{Program, "is it done already?", false, (*gain).checkDone},
 	{Evidence, "is the device's work in the file as it was?", false, (*gain).checkDamage},
 	{Evidence, "is it known what the host did before the work?", false, (*gain).checkLinks},
@@ -51,6 +53,7 @@ var gates = []struct {
 	{Evidence, "is the reason of the delay in the file?", true, (*gain).checkDelays},
 	{Physics, "is it less than the device's idle time?", true, (*gain).keepBelowIdle},
 	{Evidence, "was the host's work recorded?", true, (*gain).boundUnseen},
+	{Physics, "who fills the page-locked memory?", true, (*gain).boundFilling},
 	{Evidence, "does the file show what repeats?", true, (*gain).checkRepeats},
 }
 
@@ -216,16 +219,16 @@ func (g *gain) checkQueue() string {
 	return ""
 }
 
-// mostAwaited is the share of the window in which nothing but collectives run from which the limit is another
-// rank, or the link, and not what this rank does. [J]
+// mostAwaited is the share of the window in which nothing but collectives run, or are waited for, from which the
+// limit is another rank, or the link, and not what this rank does. [J]
 const mostAwaited = 0.5
 
 func (g *gain) checkRank() string {
-	alone := g.verdict.Shares.Communication
+	alone := g.verdict.Shares.Communication + g.shareOf(idle.Communication)
 	switch {
 	case len(g.run.Facts.Processes) != 1 || g.run.Facts.Processes[0].World <= 1 || g.changes(ofExchange):
 	case alone > mostAwaited || g.verdict.Class == diagnose.NetworkBound:
-		return fmt.Sprintf("nothing but collectives run %s of the window, and the other ranks have no file here: what "+
+		return fmt.Sprintf("nothing but collectives run, or are waited for, %s of the window, and the other ranks have no file here: what "+
 			"this one does sooner it may only wait for longer", quantity.Percent(alone))
 	case g.first() == stoker.BatchSize && g.verdict.Grounds.ExchangesSamples():
 		return "ranks exchange more with a larger batch, and what that takes one rank's file does not tell"
@@ -236,13 +239,66 @@ func (g *gain) checkRank() string {
 // ofExchange are settings that change what ranks exchange.
 var ofExchange = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
 
+// checkHostWork refuses to move the host's work if something else is the limit, if the work is to launch the device's,
+// and if it is a first call, which takes long once.
+func (g *gain) checkHostWork() string {
+	if g.fix.Name != Overlap {
+		return ""
+	}
+	class, work := g.verdict.Class, g.verdict.Grounds.HostWork
+	switch {
+	case class != "" && class != diagnose.Unknown && !class.Is(diagnose.CPUBound):
+		return fmt.Sprintf("the host's own work is not the limit: this is %s", class)
+	case work.Launches():
+		return fmt.Sprintf("most of it is %s, which launches the device's work: it cannot run beside it", work.In)
+	case g.frameRate() > 0:
+		return fmt.Sprintf("a step comes every %s, %.0f a second, and the host does nothing that was recorded between: a "+
+			"program that keeps time, as for frames of a video, looks so", quantity.AboutSeconds(1/g.frameRate()),
+			g.frameRate())
+	case diagnose.IsBare(g.verdict.Grounds.Framework) && g.verdict.Grounds.Traffic.Read:
+		return "the host reads what the device computed, and may need it for the work that is next"
+	case work.IsFirstCall():
+		return fmt.Sprintf("%s takes long before the first kernel: a first call does, and it comes once", work.In)
+	}
+	return ""
+}
+
+// frameRates are how many frames of a video or a display come a second. A program without a framework keeps one of them
+// if the median of its steps is within half a per cent of it. [J]
+var frameRates = []float64{24, 25, 30, 50, 60, 120}
+
+const (
+	sameRate   = 0.005
+	enoughRate = 20 // steps
+)
+
+// frameRate returns the rate that a program's steps keep while its host does nothing that was recorded; 0 if none.
+func (g *gain) frameRate() float64 {
+	steps := g.costs.Window.Steps
+	if !diagnose.IsBare(g.verdict.Grounds.Framework) || len(steps) < enoughRate ||
+		g.shareOf(idle.Unrecorded) < unseenHost*g.verdict.Idle {
+		return 0
+	}
+	periods := make([]float64, len(steps))
+	for i, s := range steps {
+		periods[i] = s.Period
+	}
+	median := stat.Median(periods)
+	for _, rate := range frameRates {
+		if math.Abs(median*rate-1) < sameRate {
+			return rate
+		}
+	}
+	return 0
+}
+
 // checkBeside refuses to move the host's work next to the device's if a file holds a kernel or two: one has
 // to end before the host continues, or the host before it begins. It also does so if no steps repeat, nothing
 // trains and the file names no line of Python: compilation and first calls look the same, and come once.
 func (g *gain) checkBeside() string {
 	kernels, repeats := g.verdict.Grounds.Kernels, len(g.costs.Window.Steps) > fewRepeats
 	switch {
-	case g.fix.Name != overlap || kernels == 0:
+	case g.fix.Name != Overlap || kernels == 0:
 		return ""
 	case kernels < diagnose.FewWorks:
 		return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",
@@ -321,6 +377,7 @@ func (g *gain) checkRoom() string {
 		replay.AllStreams: "kernels that never ran side by side in the file",
 		replay.LinkDown:   "copies to the device, one after the other at the link's rate,",
 		replay.LinkUp:     "copies to the host, one after the other at the link's rate,",
+		replay.BothLinks:  "copies of both directions, which never ran side by side in the file,",
 	}[floor.On]
 	return fmt.Sprintf("%s take %s of a step: at most %s", what, quantity.Percent(floor.Seconds/g.check.Recorded),
 		quantity.AboutRatio(most))
@@ -372,6 +429,17 @@ func (g *gain) keepBelowIdle() string {
 func (g *gain) boundUnseen() string {
 	if g.play(); g.played {
 		g.bound(g.fix)
+	}
+	return ""
+}
+
+// boundFilling leaves only the upper end of a gain from page-locked memory if no loader fills it: the program then
+// has to write its data there itself, which may take as long as a pageable copy.
+func (g *gain) boundFilling() string {
+	if g.play(); g.played && g.changes(ofPinning) && g.judgedLoader() == nil {
+		g.fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: g.fix.Forecast.Speedup.High}
+		g.fix.Mind = "no loader fills the buffers here: if the program first copies its data to page-locked memory, " +
+			"that may take as long as is won"
 	}
 	return ""
 }

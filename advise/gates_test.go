@@ -154,3 +154,59 @@ func TestGainsAreAboutWhatLimits(t *testing.T) {
 		}
 	}
 }
+
+// The host's work is moved only if it is the limit, does not launch the device's, and is no first call.
+func TestWhichHostWorkCanRunBeside(t *testing.T) {
+	for name, c := range map[string]struct {
+		class diagnose.Class
+		work  diagnose.HostWork
+		why   string
+	}{
+		"preprocessing":              {diagnose.CPUBound, diagnose.HostWork{In: "image.py(178): preprocess", First: true}, ""},
+		"not recorded":               {diagnose.CPUBound, diagnose.HostWork{}, ""},
+		"an operator of the loop":    {diagnose.CPUBound, diagnose.HostWork{In: "aten::sort"}, ""},
+		"a first call":               {diagnose.CPUBound, diagnose.HostWork{In: "aten::mul_", First: true}, "it comes once"},
+		"the compiled function":      {diagnose.CPUBound, diagnose.HostWork{In: "PjitFunction(step)"}, "launches the device's work"},
+		"beside a device that works": {diagnose.GPUTensor, diagnose.HostWork{In: "image.py(178): preprocess"}, "not the limit: this is gpu-bound/tensor"},
+		"beside launches":            {diagnose.LaunchBound, diagnose.HostWork{In: "image.py(178): preprocess"}, "not the limit"},
+	} {
+		v := findingOf(diagnose.Finding{Name: diagnose.FindingHostWork, Saves: 0.3}, "python", 0.5)
+		v.Class, v.Grounds = c.class, diagnose.Grounds{Kernels: 1000, Program: diagnose.Training, HostWork: c.work}
+		plan := Plan{}
+		adviser{run: &recording.Run{}, verdict: v}.proposeTraced(&plan)
+		if c.why == "" && len(plan.Fixes) != 1 ||
+			c.why != "" && (len(plan.Rejected) != 1 || !strings.Contains(plan.Rejected[0].Why, c.why)) {
+			t.Errorf("%s: %+v, want %q", name, plan, c.why)
+		}
+	}
+}
+
+// Steps of a program without a framework that come as frames do keep time: to work sooner gains nothing. Nor does it
+// if the host may need the device's results for its work.
+func TestStepsThatKeepTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		framework string
+		period    float64
+		steps     int
+		read      bool
+		refused   bool
+	}{
+		"the host reads results": {diagnose.FrameworkCUDA, 0.0090, 8, true, true},
+		"25 frames a second":     {diagnose.FrameworkCUDA, 0.0401, 60, false, true},
+		"as fast as it goes":     {diagnose.FrameworkCUDA, 0.0363, 60, false, false},
+		"a few steps":            {diagnose.FrameworkCUDA, 0.0400, 8, false, false},
+		"PyTorch":                {"", 0.0400, 60, true, false},
+	} {
+		v := findingOf(diagnose.Finding{Name: diagnose.FindingHostWork, Saves: 0.3}, "unrecorded", 0.5)
+		v.Class, v.Grounds = diagnose.CPUBound, diagnose.Grounds{Kernels: 1000, Framework: c.framework}
+		v.Grounds.Traffic.Read, v.Grounds.Program = c.read, diagnose.Training
+		a := adviser{run: &recording.Run{}, verdict: v}
+		for range c.steps {
+			a.costs.Window.Steps = append(a.costs.Window.Steps, recording.Step{Period: c.period})
+		}
+		plan := Plan{}
+		if a.proposeTraced(&plan); (len(plan.Fixes) == 0) != c.refused {
+			t.Errorf("%s: %+v", name, plan)
+		}
+	}
+}

@@ -40,6 +40,8 @@ func (a adviser) leadWith(plan Plan) Plan {
 	case diagnose.RowEdge:
 		if !lead.IsOwnWork() {
 			a.bridgeEpochs(&fix, lead)
+		} else {
+			fix.Mind = "whether training goes on by what comes of it (early stopping, a schedule)"
 		}
 	default:
 	}

@@ -60,12 +60,12 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.removeFindings, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder,
+		a.split, a.shards, a.removeFindings, a.padding, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder,
 		a.workers, a.cluster, a.collate, a.slow, a.feed,
 		a.deferred,
 		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,
-		a.proposeStorage, a.proposeCores, a.outside,
+		a.proposeStorage, a.proposeCores, a.outside, a.hostWork,
 		a.proposeDecoding, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
 	} {
 		fix, why := propose()

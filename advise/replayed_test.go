@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,24 @@ func TestPlanOfATrace(t *testing.T) {
 			t.Errorf("%s: no %s in %+v", name, want, plan)
 		}
 		checkPlan(t, name, plan)
+	}
+}
+
+// Page-locked memory that no loader fills takes the program time that the file does not tell.
+func TestWhoFillsPageLockedMemory(t *testing.T) {
+	for loader, bounded := range map[bool]bool{true: false, false: true} {
+		run := readCase(t, "trace-pageable")
+		if !loader {
+			run.Facts.Loaders = nil
+		}
+		plan := advise.Rank(run, judge.Judge(run))
+		at := slices.IndexFunc(plan.Fixes, func(f advise.Fix) bool { return f.Name == string(stoker.PinMemory) })
+		if at < 0 {
+			t.Fatalf("loader %v: no pin_memory in %+v", loader, plan)
+		}
+		if f := plan.Fixes[at]; math.IsNaN(f.Forecast.Speedup.Point) != bounded || (f.Mind != "") != bounded {
+			t.Errorf("loader %v: %+v, %q", loader, f.Forecast.Speedup, f.Mind)
+		}
 	}
 }
 

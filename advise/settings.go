@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -170,13 +171,28 @@ func (a adviser) proposeCores() (Fix, string) {
 		fix.Notes = append(fix.Notes, "--cpus-per-task, docker run --cpus or --cpuset-cpus, and taskset give cores")
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: quantity.Digits(from, 2), To: need}}
+	fix.Forecast = a.forecast(fix.Changes...)
 	more := a.verdict.Class.LacksCores() && !a.crowded()
 	if workers := int(need); more && workers > a.costs.Workers && a.alters(workers) == "" {
-		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, workers))
+		a.addWorkers(&fix, workers)
 	}
-	fix.Forecast = a.forecast(fix.Changes...)
 	return fix, ""
 }
+
+// addWorkers gives workers to cores that a change brings, if they are worth something beside the cores.
+func (a adviser) addWorkers(fix *Fix, workers int) {
+	both := append(slices.Clone(fix.Changes), a.makeChange(stoker.NumWorkers, workers))
+	if f := a.forecast(both...); f.Speedup.Point >= leastGain*fix.Forecast.Speedup.Point {
+		fix.Changes, fix.Forecast = both, f
+		return
+	}
+	if a.costs.Workers > 0 { // the loop wants the cores, not its loader
+		fix.Notes = fix.Notes[:coresNotes]
+	}
+}
+
+// coresNotes is how many notes of proposeCores say which cores there are. Those after them are of the loader.
+const coresNotes = 2
 
 // othersDelayFetches reports whether fetches wait for a core that other programs have, in a run
 // whose limit is another one: a loop that loads in its own thread, or too few workers.

@@ -20,7 +20,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 		if !overlaps(f) && len(f.Settings) == 0 || !(f.Saves > 0) || plan.holds(f) {
 			continue
 		}
-		name := overlap
+		name := Overlap
 		if len(f.Settings) > 0 {
 			name = string(f.Settings[0].Setting)
 		}
@@ -68,9 +68,9 @@ func (a adviser) mostOf(f diagnose.Finding) float64 {
 	return atRemoval(f.Saves)
 }
 
-// overlap is the name of the fix that no setting does: the host's work during the
+// Overlap is the Name of the fix that no setting does: the host's work during the
 // device's.
-const overlap = "overlap"
+const Overlap = "overlap"
 
 // overlaps reports whether a finding is about work of the host that could run while the
 // device computes.

@@ -1,9 +1,12 @@
 package advise
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
 )
 
 // A plan says which DataLoader it is about: where it is made, or where the program iterates
@@ -18,6 +21,45 @@ func TestWhichLoaderIsMeant(t *testing.T) {
 		run.Facts.Loaders[0].Call, run.Facts.Loaders[0].Where = c.call, c.where
 		if fix := fixOf(t, run, stoker.NumWorkers); fix.Where != c.want {
 			t.Errorf("%q: %q, want %q", c.call, fix.Where, c.want)
+		}
+	}
+}
+
+// A tiny __getitem__ of the program's own beside torch's stacking is rows read one by one. What takes long for a sample
+// is not, nor is one line alone.
+func TestTinySamplesComeInWholeBatches(t *testing.T) {
+	line := func(kind diagnose.Kind, share float64) diagnose.Line {
+		return diagnose.Line{Kind: kind, Share: stoker.Exactly(share)}
+	}
+	for name, c := range map[string]struct {
+		lines  []diagnose.Line
+		sample float64 // seconds
+		want   bool
+	}{
+		"stacking and a tiny sample": {[]diagnose.Line{line(diagnose.Stacking, 0.4), line(diagnose.Code, 0.5)}, 20e-6, true},
+		"a long sample":              {[]diagnose.Line{line(diagnose.Stacking, 0.4), line(diagnose.Code, 0.5)}, 200e-6, false},
+		"little stacking":            {[]diagnose.Line{line(diagnose.Stacking, 0.1), line(diagnose.Code, 0.8)}, 20e-6, false},
+		"a decoder":                  {[]diagnose.Line{line(diagnose.Stacking, 0.3), line(diagnose.Decoder, 0.6)}, 20e-6, false},
+	} {
+		run := recorded(t, "input-rows", 1e9, nil)
+		v := judge.Judge(run)
+		size, _ := run.Facts.Loaders[0].Settings.Int(stoker.BatchSize)
+		v.Lines, v.Costs.Fetch = c.lines, c.sample*float64(size)
+		if _, fix := said(Rank(run, v), "whole-batches"); (fix != nil) != c.want {
+			t.Errorf("%s: %+v", name, fix)
+		}
+	}
+}
+
+// Beside other programs, work of the launching thread is named if the device would wait for it on a free machine too.
+func TestWorkOfALoopBesideNeighbours(t *testing.T) {
+	for name, want := range map[string]bool{"neighbours-loop": true, "neighbours-core": false} {
+		run := recorded(t, name, 1e9, nil)
+		_, fix := said(Rank(run, judge.Judge(run)), diagnose.SlowTransform)
+		if (fix != nil) != want {
+			t.Errorf("%s: %+v", name, fix)
+		} else if want && (!strings.Contains(fix.Title, "launch fewer") || !strings.Contains(fix.Title, "verified.py:90")) {
+			t.Errorf("%s: %s", name, fix.Title)
 		}
 	}
 }

@@ -65,7 +65,11 @@ func (g Grounds) Compiles() bool {
 
 // LaunchAdvice is what to do about launches that take longer than what they launch.
 func (g Grounds) LaunchAdvice() string {
-	if g.Compiles() {
+	switch {
+	case g.Updates:
+		return "an optimizer of torch.optim with foreach=True or fused=True launches a few kernels for all parameters. One " +
+			"of your own: call its step() in a function with @torch.compile"
+	case g.Compiles():
 		return compileAdvice
 	}
 	return "torch.cuda.make_graphed_callables(model, (sample,)), which captures CUDA graphs, or a larger batch_size, so " +

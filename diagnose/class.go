@@ -279,7 +279,7 @@ var Classes = []Word{
 	{
 		string(BetweenSteps),
 		"the run loses most to what the loop does between its steps: logging, saving, metrics, other programs",
-		"do it every so many steps, on the device, or in another thread",
+		"what no step needs, as logs, metrics and files: every so many steps, or in another thread",
 	},
 	{
 		string(Skipping),

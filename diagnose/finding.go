@@ -28,7 +28,7 @@ const (
 	SlowStartAdvice = "do it once, and keep what it finds in a file that later starts read. To measure or count, " +
 		"a part of the data is enough"
 	BesideAdvice  = "if it is not needed each time: less often, on fewer samples, or in larger batches"
-	SlowEndAdvice = "end after a whole epoch instead of leaving the loop, or smaller batches"
+	SlowEndAdvice = "end after a whole epoch instead of leaving the loop"
 )
 
 // InterpreterAdvice is what to do about a thread that holds Python's interpreter lock.
@@ -48,12 +48,20 @@ const (
 	// plainSyncAdvice is SyncAdvice for a program that reads no loss.
 	plainSyncAdvice = "no .item(), .cpu(), .tolist(), print or tensor in an if within the step: keep results on the device " +
 		"and read them every so many steps. Copy with non_blocking=True into pinned memory"
+	// LaunchAdvice is what takes launches and calls of Python off a step.
+	LaunchAdvice = "by calls on whole tensors instead of loops over their parts, torch._foreach_* for all parameters, or " +
+		"torch.compile"
 	// TinyCopiesAdvice is what saves many small copies.
 	TinyCopiesAdvice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
 		"pinned buffer and copy once. Scalars as Python numbers need no copy"
 	ResumeAdvice = "a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)"
 	pinAdvice    = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 )
+
+// PaddingAdvice is what to do about batches that are mostly padding.
+const PaddingAdvice = "pad to the longest sample of each batch and not to one length (padding=True or " +
+	"DataCollatorWithPadding, not padding=\"max_length\"). Samples of like length in one batch (group_by_length, a sampler " +
+	"by length) need less still"
 
 // LostToWaits is the share of a step that it can lose at most if the host did not wait for the
 // device: no more than the device idles meanwhile, and no more than the host waited. Its

@@ -11,6 +11,10 @@ var GapCauses = []Word{
 		"python", "Python code that is no operator",
 		"less work between launches. With stacks in the trace the finding names the line",
 	},
+	{
+		"host-code", "code in a marked range, in a program without Python",
+		"less work between launches, or in another thread",
+	},
 	{"cpu-op", "an operator's own time on the host", "torch.compile or CUDA graphs, which launch with less of it"},
 	{
 		"launch", "calls that launch work, and the way to the device",

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
@@ -22,6 +23,8 @@ type Grounds struct {
 	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
+	Joined    bool               // links of their own join the machine's devices: NVLink, Infinity Fabric
+	OneOwner  bool               // one process drives several devices
 	Reach     hardware.Reach     // how the device gets at the host's memory
 	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program
 	Chip      Chip               // what the device can do
@@ -32,10 +35,28 @@ type Grounds struct {
 	Made      Made               // what a trace shows to be done to its kernels
 	Reads     float64            // how often a step of a trace asks the device for a value
 	Shaped    bool               // a trace's steps read how many results there are, again and again, and go on by that
+	HostWork  HostWork           // what a trace shows of the host's work in long gaps
 	Updates   bool               // a trace shows the optimizer's steps alone: neither model nor batch
 	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
 	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
 }
+
+// HostWork is what the host does in the long gaps of a trace.
+type HostWork struct {
+	In    string // the function, operator or range with most of it; "" if nothing of it was recorded
+	First bool   // most of the longest gap is before the first kernel
+}
+
+// launchers are parts of the names of calls whose own work is to launch the device's.
+var launchers = []string{
+	"PjitFunction(", "_engine_run_backward", "PjRt", "TfrtCpuExecutable", "XlaModule", "ExecuteSharded",
+}
+
+// Launches reports whether the work is to launch that of the device: it cannot run beside what it launches.
+func (w HostWork) Launches() bool { return w.In != "" && recording.ContainsAny(w.In, launchers...) }
+
+// IsFirstCall reports whether an operator takes long before the first kernel, as it does once.
+func (w HostWork) IsFirstCall() bool { return w.First && strings.HasPrefix(w.In, "aten::") }
 
 // Made is what was done to a program's kernels.
 type Made struct {
@@ -177,11 +198,23 @@ const showDevice = "CUDA_VISIBLE_DEVICES names none: unset it, or give it a numb
 
 // ExchangeAdvice is what to do about a program's collectives.
 func (g Grounds) ExchangeAdvice() string {
+	advice := exchangeAdvice[g.Exchange]
 	if g.Exchange == recording.Weights && g.Program != Training || g.Program == UnknownProgram {
-		return exchangeAdvice[recording.UnknownExchange]
+		advice = exchangeAdvice[recording.UnknownExchange]
 	}
-	return exchangeAdvice[g.Exchange]
+	if g.Joined {
+		advice = joinedAlready.Replace(advice)
+	}
+	if g.OneOwner {
+		advice = devicesOfOne.Replace(advice)
+	}
+	return advice
 }
+
+var (
+	joinedAlready = strings.NewReplacer(", or ranks joined by NVLink", "", ", ranks joined by NVLink, a", ", or a")
+	devicesOfOne  = strings.NewReplacer("ranks", "devices", "from rank to rank", "from device to device")
+)
 
 var exchangeWords = map[recording.Exchange]string{
 	recording.Activations: "activations, embeddings or experts' tokens go from rank to rank in every pass",

@@ -101,6 +101,28 @@ func TestTinyCopiesLive(t *testing.T) {
 	}
 }
 
+// Large copies from pageable memory beside a batch that is pinned are of tensors that the step makes; a batch that is
+// pageable itself says nothing of others.
+func TestTensorsMadeOnTheHost(t *testing.T) {
+	for _, c := range []struct {
+		pinned   bool
+		copies   int
+		pageable float64
+		want     bool
+	}{{true, 30, 23e6, true}, {false, 30, 23e6, false}, {true, 3, 23e6, false}, {true, 30, 1e3, false}} {
+		run := looked(t, "blocking-copies", func(in recording.Inside) recording.Inside {
+			in.Copies, in.CopyBytes, in.Pageable, in.Copy = n(float64(c.copies)), n(1e6+c.pageable), n(c.pageable), in.Span/4
+			return in
+		})
+		l := &run.Facts.Loaders[0]
+		l.Tensors, l.BatchBytes, l.Pinned = 2, 1e6, &c.pinned
+		v := judge.Judge(run)
+		if got := v.Has(diagnose.FindingHostTensors); got != c.want {
+			t.Errorf("%+v: named %t", c, got)
+		}
+	}
+}
+
 // Reading fewer values of the device saves no more than the host waits for them: its own
 // work stays, however long the device idles meanwhile.
 func TestReadingLessSavesNoMoreThanTheWaits(t *testing.T) {

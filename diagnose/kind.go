@@ -98,7 +98,7 @@ var kindWords = map[Kind][2]string{
 		"let samples be tensors or arrays of one type and shape, so that collating is one stack. Pad and convert " +
 			"beforehand, or collate fewer, larger pieces",
 	},
-	Stacking: {"collating by torch itself: nothing was seen that samples could do about it", ""},
+	Stacking: {"torch itself stacks samples into a batch", ""},
 	Tokenizer: {
 		"tokenising",
 		"tokens are the same in every epoch: tokenise the data set once and store it (datasets.map keeps what it " +
@@ -202,8 +202,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Locking: {
 		"waiting for a lock, a queue or another thread",
-		"let the other thread or process run ahead of the loop (a queue of several, environments that step while the device " +
-			"works), give it less to do, or do less while the lock is held",
+		"let the other thread or process run ahead of the loop (a queue of several), if it needs nothing of this step. If it " +
+			"does, as an environment its action: several of them in a process, so that a message carries more, or in this one " +
+			"if they answer fast. Do less while the lock is held",
 	},
 	Disk: {
 		"a line reads or writes a file and waits for the disk",
@@ -221,8 +222,8 @@ var kindWords = map[Kind][2]string{
 	},
 	HostCode: {
 		"a line works on the host, in Python or in native code that it calls",
-		"if each step needs it, do it ahead of the step, in worker processes or a thread, and by calls on whole arrays " +
-			"(NumPy, torch) instead of loops in Python. If not, as with metrics and logs: every so many steps, or on the device",
+		"by calls on whole arrays (NumPy, torch, torch._foreach_* for all parameters) instead of loops in Python. What needs " +
+			"no result of the step: ahead of it, in worker processes or a thread. What only logs need: every so many steps",
 	},
 	Chunks: {
 		"reading parts of an array that is stored in chunks: for one row the whole chunk that holds it is read and decompressed",
@@ -236,7 +237,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Rows: {
 		"reading rows in memory one by one, and stacking them again",
-		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), 256, False)), " +
+		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), batch_size, False)), " +
 			"without worker processes: TensorDataset takes the list of indices, as x[indices] does. A data set of your own " +
 			"does so in __getitems__(self, indices), with a collate_fn that returns what it gets",
 	},
@@ -317,5 +318,5 @@ var kindWords = map[Kind][2]string{
 	},
 	Awaiting:   {"waiting for the next batch", ""},
 	DeviceWait: {"waiting for the device", ""},
-	Launching:  {"calls of the model", ""},
+	Launching:  {"calls of the model", LaunchAdvice},
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -15,6 +16,7 @@ type Lead struct {
 	Class  Class
 	Most   float64 // by how much the run gets faster at most without what the row loses
 	Every  float64 // steps from one time to the next; NaN if that is not regular
+	Ranks  bool    // several ranks train
 	Beside string  // what else a reader has to know: who has the cores; "" nothing
 }
 
@@ -76,7 +78,11 @@ func (r Row) IsOwnWork() bool {
 
 // Why is the figures that show it.
 func (l *Lead) Why() string {
-	text := fmt.Sprintf("%s %s of the run (%s%s)", rowTakes[l.Name], quantity.Percent(l.Share),
+	takes := rowTakes[l.Name]
+	if l.Name == RowEdge && l.IsOwnWork() && l.Line.Kind != Sampling && l.Line.Kind != Iterating {
+		takes = "what the program does between its epochs takes"
+	}
+	text := fmt.Sprintf("%s %s of the run (%s%s)", takes, quantity.Percent(l.Share),
 		quantity.AboutSeconds(l.Seconds), l.often())
 	if l.Idle >= leastWaited*l.Seconds {
 		text += ", and the device idles " + quantity.Percent(l.Idle/l.Seconds) + " of that"
@@ -126,7 +132,13 @@ func (l *Lead) Advice() string {
 		return BesideAdvice
 	}
 	if l.Name == RowEdge && slices.Contains(onceAtEdges, l.Line.Kind) {
-		return "do it once, before the loop over epochs, or for the next epoch in a thread while this one trains"
+		return "if it needs what the epoch trained, as an evaluation or a report: by calls on whole arrays (NumPy, torch) " +
+			"instead of loops in Python, or every few epochs. If not: once, before the loop over epochs, or for the next " +
+			"epoch in a thread while this one trains"
+	}
+	if l.Line.Kind == Launching && l.Ranks && strings.Contains(l.Line.Call.Function, "backward") {
+		return "ranks exchange their gradients there: with accumulation only in its last backward (no_sync() around the others, " +
+			"with the forward pass inside), in buckets of several MB"
 	}
 	if advice := l.Line.Kind.Advice(); advice != "" {
 		return advice

@@ -677,7 +677,7 @@ func TestSlowStart(t *testing.T) {
 		want    bool
 	}{
 		{20, "/home/me/train.py:12 count_lengths;PIL/Image.py:9 open", true},
-		{4, "/home/me/train.py:12 count_lengths;PIL/Image.py:9 open", false},
+		{2, "/home/me/train.py:12 count_lengths;PIL/Image.py:9 open", false},
 		{20, "/home/me/train.py:3 <module>;frozen importlib._bootstrap:9 _find_and_load", false},
 		{20, "/home/me/train.py:30 main;torch/utils/data/dataloader.py:9 _MultiProcessingDataLoaderIter.__next__;selectors.py:4 select", false},
 	} {
@@ -698,6 +698,39 @@ func TestSlowStart(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%v s in %s: named %t; start-up %+v", c.seconds, c.stack, got, v.Ledger.Find(diagnose.RowStartUp))
 		}
+	}
+}
+
+// Beside longer imports, the work of a function counts on all of its lines.
+func TestSlowStartBesideImports(t *testing.T) {
+	d := newDiary()
+	d.pause(12, 0)
+	for i := range 1000 {
+		d.step(1, recording.Train, 0, 0.02, 0, i == 0)
+	}
+	d.run.Series = append(d.run.Series, d.busy)
+	looks := recording.Series{Signal: recording.FetchLooks, Subject: "process/7;loop"}
+	for _, at := range []struct {
+		stack   string
+		seconds float64
+	}{
+		{"/home/me/train.py:3 <module>;frozen importlib._bootstrap:9 _find_and_load", 7},
+		{"/home/me/data.py:20 read", 2.5}, {"/home/me/data.py:21 read", 2.5},
+	} {
+		there := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;core;" + at.stack}
+		for t := 0.0; t <= d.at; t++ {
+			there.T, there.V = append(there.T, t), append(there.V, min(t, 12)*at.seconds/12)
+		}
+		d.run.Series = append(d.run.Series, there)
+	}
+	for t := 0.0; t <= d.at; t++ {
+		looks.T, looks.V = append(looks.T, t), append(looks.V, 20*t)
+	}
+	d.run.Series = append(d.run.Series, looks)
+	v := judge.Judge(&d.run)
+	at := slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSlowStart })
+	if at < 0 || !strings.Contains(v.Findings[at].Source, "data.py:20") || math.Abs(v.Findings[at].Seconds-5) > 0.2 {
+		t.Errorf("%+v; start-up %+v", v.Findings, v.Ledger.Find(diagnose.RowStartUp))
 	}
 }
 

@@ -39,7 +39,7 @@ func TestLaunchesWithoutWork(t *testing.T) {
 		p.host(call, 10*float64(i), 10*float64(i)+4, "cudaLaunchKernel")
 	}
 	v := judge.Judge(p.whole())
-	if v.Class != diagnose.Unknown || v.RunnerUp == diagnose.ComputeOnCPU || len(v.Evidence) == 0 || !strings.Contains(v.Evidence[0].Text, "236 calls") {
+	if v.Class != diagnose.Unknown || v.RunnerUp == diagnose.ComputeOnCPU || len(v.Evidence) == 0 || !strings.Contains(v.Evidence[0].Text, "236 launches") {
 		t.Errorf("%s, nearest %s: %v", v.Class, v.RunnerUp, v.Evidence)
 	}
 }

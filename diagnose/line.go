@@ -78,6 +78,7 @@ type LoopLine struct {
 	Line
 
 	Seconds, Asleep float64
+	Locked          float64 // of Asleep, seconds of waiting for a lock that another thread has
 }
 
 // FirstOf is the line with most time among those of some kinds; false without one.
@@ -102,6 +103,36 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 		}
 	}
 	return l.FirstOf(most)
+}
+
+// SecondsAt is the time of all that a line of the program does of one kind, by whichever function of a library.
+func (l LoopLines) SecondsAt(at LoopLine) (seconds float64) {
+	for _, line := range l.Lines {
+		if line.Own == at.Own && line.Kind == at.Kind {
+			seconds += line.Seconds
+		}
+	}
+	return seconds
+}
+
+// BusiestFunction returns the first line of the function with most time, of the lines that count, and the seconds of
+// these in it. Work of a function may lie on several lines.
+func BusiestFunction(lines []LoopLine, counts func(LoopLine) bool) (LoopLine, float64) {
+	type function struct{ file, name string }
+	sums, first, most := map[function]float64{}, map[function]LoopLine{}, function{}
+	for _, line := range lines {
+		if !counts(line) {
+			continue
+		}
+		at := function{line.Own.File, line.Own.Function}
+		if _, seen := first[at]; !seen {
+			first[at] = line
+		}
+		if sums[at] += line.Seconds; sums[at] > sums[most] {
+			most = at
+		}
+	}
+	return first[most], sums[most]
 }
 
 // LinesSaid is how many lines a sentence names.

@@ -25,6 +25,7 @@ type made struct {
 	util                      float64
 	rates, levels             map[string]float64 // "signal subject" to growth per second, and to value
 	facts                     recording.Facts
+	padding                   recording.Padding
 	steps                     func([]recording.Step)
 	end                       float64 // of the recording; 0: with the last step
 }
@@ -97,7 +98,7 @@ func (m *made) run(t *testing.T) *recording.Run {
 		}
 		m.facts.Processes = append(m.facts.Processes, p)
 		m.facts.Loaders = append(m.facts.Loaders, recording.Loader{
-			ID: 1, PID: trainer, BatchBytes: 38e6, BatchDType: "float32", Pinned: new(true),
+			ID: 1, PID: trainer, BatchBytes: 38e6, BatchDType: "float32", Pinned: new(true), Padding: m.padding,
 			Settings: stoker.Settings{stoker.NumWorkers: m.workers, stoker.BatchSize: 64, stoker.PinMemory: true},
 		})
 		m.write(w, trainer, rank)
@@ -312,6 +313,13 @@ func untrained(n int) func(*made) {
 	}
 }
 
+// padded fills so many of 10,000 numbers, and so many beyond the longest sample.
+func padded(all, beyond int64) func(*made) {
+	return func(m *made) {
+		m.padding.Add([]int64{10_000, all, beyond})
+	}
+}
+
 // TestFindingsOfMadeRuns looks for each finding in a run by hand that has it, and in one
 // that nearly has.
 func TestFindingsOfMadeRuns(t *testing.T) {
@@ -324,6 +332,7 @@ func TestFindingsOfMadeRuns(t *testing.T) {
 		"pin-thread":       {starving().with(pinning(0.95)), starving().with(pinning(0.3))},
 		"deep-queue":       {starving().with(func(m *made) { m.facts.Machine.ShmBytes = new(64e6) }), starving()},
 		"copied-dataset":   {starving().with(own(3e9)), starving().with(own(2e8))},
+		"padding":          {computing().with(padded(6000, 5000)), computing().with(padded(2000, 500))},
 		"memory-growth":    {computing().with(growingBy(20e6)), computing().with(growingBy(1e6))},
 		"memory-pressure":  {computing().with(pressed(0.3)), computing().with(pressed(0.02))},
 		"too-many-workers": {starving().with(crowded(4, 0.5)), starving().with(crowded(12, 0.5))},

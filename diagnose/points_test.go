@@ -469,3 +469,31 @@ func TestADoubledBatchIsHeldAgainstMemory(t *testing.T) {
 		}
 	}
 }
+
+// A device that is at work three quarters of the time follows the host, if each kernel starts at its launch: a faster
+// one would only wait for longer. If the host runs ahead, the device is the limit.
+func TestTheHostSetsThePace(t *testing.T) {
+	for ahead, want := range map[bool]diagnose.Class{false: diagnose.LaunchBound, true: diagnose.GPUBound} {
+		p := newProfile()
+		for n := range 5 {
+			p.marked(n, func() {
+				for range 40 {
+					p.during("cpu_op", "aten::mm", func() {
+						if !ahead {
+							p.rests(95)
+						}
+						p.kernel(gemm, 75)
+					})
+				}
+				if ahead { // the host works for the next step when all is done
+					p.waits()
+					p.during("cpu_op", "aten::add", func() { p.rests(900) })
+				}
+			})
+		}
+		v, _ := judged(t, p)
+		if !v.Class.Is(want) {
+			t.Errorf("host ahead %v: %s, kernels %.2f, idle %.2f; want %s", ahead, v.Class, v.Shares.Kernel, v.Shares.Idle, want)
+		}
+	}
+}

@@ -17,7 +17,16 @@ func (g Grounds) Staging(words string) string {
 }
 
 // PinAdvice is what to do about copies from pageable memory.
-func (g Grounds) PinAdvice() string { return pinAdvice + g.pinGain() }
+func (g Grounds) PinAdvice() string {
+	if !g.hasLoader() {
+		return "tensor.pin_memory(), once for a buffer that is used again, and .to(device, non_blocking=True). " +
+			"DataLoader(..., pin_memory=True) does it for batches" + g.pinGain()
+	}
+	return pinAdvice + g.pinGain()
+}
+
+// hasLoader reports whether a data loader is known.
+func (g Grounds) hasLoader() bool { return g.Loads || g.Loader != nil }
 
 // pinGain is what page-locked memory brings where the device does not lie behind PCIe.
 func (g Grounds) pinGain() string {
@@ -82,9 +91,14 @@ func (g Grounds) adviseOnCopies() string {
 	case t.Alone && cuda:
 		return "leave the data on the device between kernels, and copy from page-locked memory (cudaMallocHost): copies " +
 			"take nearly all of the time, and next to nothing could run beside them"
+	case t.Full && !g.hasLoader():
+		return "send fewer bytes: narrower types, or the data kept on the device. The copies take all that the link can do"
 	case t.Full:
 		return "send fewer bytes: images as uint8 that the device normalises, or the data kept on the device. The copies " +
 			"take all that the link can do"
+	case t.Pinned && g.Framework == "" && !g.hasLoader():
+		return "copy the next data on a stream of their own while these are computed, and send fewer bytes: the copies " +
+			"come from page-locked memory already"
 	case t.Pinned && g.Framework == "":
 		return "copy the next batch on a stream of its own while this one is computed, and send fewer bytes: the copies " +
 			"come from page-locked memory already"

@@ -268,3 +268,28 @@ func TestTheTimeBehindTheLastWork(t *testing.T) {
 		t.Errorf("%s until %g s", v.Class, v.Costs.Window.End)
 	}
 }
+
+// A start is told in words of what the file shows: modules and allocations, or gaps between a few kernels.
+func TestAStartIsToldByWhatItShows(t *testing.T) {
+	for want, write := range map[string]func(p *tape){
+		"contexts, modules": func(p *tape) {
+			for i := range 12 {
+				at := 10000 * float64(i)
+				p.host(call, at, at+4900, "cudaMalloc")
+				p.host(op, at+5000, at+8900, "aten::to")
+				p.burst(at+9000, 90, 10, wgmma)
+			}
+		},
+		"a few gaps": func(p *tape) {
+			for i := range 5 {
+				p.burst(100_000*float64(i), 90, 2, wgmma)
+			}
+		},
+	} {
+		p := newTape(hopper, "9.0")
+		write(p)
+		if v := judge.Judge(p.whole()); v.Class != diagnose.StartUp || !strings.Contains(v.Evidence[0].Text, want) {
+			t.Errorf("%s: %s, %q", want, v.Class, v.Evidence[0].Text)
+		}
+	}
+}

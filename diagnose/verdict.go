@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict/measure"
@@ -212,4 +213,9 @@ func (v *Verdict) Do() string {
 var cureOf = map[Class]string{
 	TransferBound: FindingSerialCopies, LaunchBound: FindingLaunchBound, NetworkBound: FindingExposedCommunication,
 	MainThread: FindingDataLoaderWait, TooFewWorkers: FindingDataLoaderWait, GPUPrecision: FindingNoTensorCores,
+}
+
+// Has reports whether a verdict has a finding.
+func (v *Verdict) Has(finding string) bool {
+	return slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Name == finding })
 }

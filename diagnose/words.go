@@ -100,6 +100,11 @@ var (
 			"a smaller prefetch_factor, fewer workers, docker run --shm-size",
 		},
 		{
+			FindingPadding,
+			"much of a batch is padding, on which the device computes as on samples",
+			PaddingAdvice,
+		},
+		{
 			FindingCopiedDataset,
 			"each worker has a copy of the data set of its own",
 			"a memory map, a NumPy array or an Arrow table, opened in the workers",
@@ -150,6 +155,10 @@ var (
 		},
 		{FindingDeviceWait, "queued work does not start on an idle device", ""},
 		{FindingDeviceCopies, "copies from one place on the device to another take a good part of the step", ""},
+		{
+			FindingHostTensors, "a step makes tensors in host memory and copies them, beside a batch that is pinned (of a live run)",
+			TinyCopiesAdvice,
+		},
 		{FindingPageableCopies, "copies start from memory that is not page-locked", ""},
 		{FindingSerialCopies, "pinned copies that nothing overlaps", ""},
 		{FindingTinyCopies, "many small copies per step", ""},

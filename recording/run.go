@@ -232,6 +232,33 @@ type Loader struct {
 	Tensors    int     `json:"tensors,omitempty"` // in a batch, 0 if unknown
 	Objects    int     `json:"objects,omitempty"` // of Python in a batch beside its tensors: lists, strings, numbers
 	Pinned     *bool   `json:"pinned,omitempty"`  // of the batches seen; nil unknown
+	Padding    Padding `json:"padding,omitzero"`
+}
+
+// Padding counts the numbers of batches whose samples are filled up to one length. Zero if none were seen.
+type Padding struct {
+	Numbers int64 `json:"numbers"` // that were read
+	Padded  int64 `json:"padded"`  // of them padding
+	Beyond  int64 `json:"beyond"`  // of them beyond the longest sample of their batch
+}
+
+// Add adds the three counts of a batch; others are ignored.
+func (p *Padding) Add(counts []int64) {
+	if len(counts) != 3 || counts[2] < 0 || counts[1] < counts[2] || counts[0] < counts[1] || counts[0] > mostCounted {
+		return
+	}
+	p.Numbers, p.Padded, p.Beyond = p.Numbers+counts[0], p.Padded+counts[1], p.Beyond+counts[2]
+}
+
+// mostCounted bounds what one batch may count.
+const mostCounted = 1 << 32
+
+// Share is the share of a batch that is padding, and of a batch that lies beyond its longest sample.
+func (p Padding) Share() (padded, beyond float64) {
+	if p.Numbers == 0 {
+		return 0, 0
+	}
+	return float64(p.Padded) / float64(p.Numbers), float64(p.Beyond) / float64(p.Numbers)
 }
 
 // ModelFacts are facts about the model that need no inspection of it.

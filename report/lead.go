@@ -43,6 +43,9 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 	}
 	l := Lead{Verdict: string(v.Headline()) + ": " + title + MarkEmulated(run.Emulated()), Why: why, Caution: v.Doubts}
 	l.Next, l.Try = sayNext(v, plan, strings.TrimSpace(" "+file))
+	if outside := sayOutside(v); outside != "" && v.Class.Is(diagnose.GPUBound) && len(plan.Fixes) > 0 && v.Lead == nil {
+		l.Next = outside + ". Of the steps: " + l.Next
+	}
 	if own, ok := ownLargest(v, plan); ok {
 		l.Next += ". Of the program's own: " + SayFix(own) + placeOf(own, v) + ": " + own.Worth()
 		if IsOneLine(own) && len(own.Notes) > 0 {
@@ -192,10 +195,13 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 			return lowerFirst(outside), ""
 		}
 		return diagnose.TakeTrace(v.Grounds.Framework)
-	case v.Class == diagnose.NotTraining && skips(v):
+	case v.Class == diagnose.NotTraining && v.Has(diagnose.FindingSkippingBatches):
 		return "resume by " + diagnose.ResumeAdvice + ". A verdict on the steps comes once it trains", ""
 	case v.Class == diagnose.NotTraining:
 		return "record a program that trains, for long enough to see 20 steps", "stoker observe -- python train.py"
+	}
+	if set := sayLeadingFinding(v, plan); set != "" {
+		return set + " (how much that gains is unknown here)", ""
 	}
 	if isDenied(v, plan) {
 		return "no change here has a measurable gain", ""
@@ -208,6 +214,29 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 		next += ". " + outside
 	}
 	return next, ""
+}
+
+// mostOfWindow is the share of the window from which a finding of the device's is what to do first. [J]
+const mostOfWindow = 0.5
+
+// sayLeadingFinding returns what to set for the finding of a trace that says more of its verdict than the words of the
+// class do: kernels that leave most of the device empty, and what else than its own work the host does. "" without.
+func sayLeadingFinding(v diagnose.Verdict, plan advise.Plan) string {
+	at := -1
+	switch {
+	case v.Device < 0 || len(v.Findings) == 0:
+	case v.Class.Is(diagnose.GPUBound):
+		at = slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool {
+			return f.Name == diagnose.FindingSmallGrids && f.Share >= mostOfWindow
+		})
+	case v.Class == diagnose.CPUBound && v.Findings[0].Name != diagnose.FindingHostWork:
+		at = 0
+	}
+	if at < 0 {
+		return ""
+	}
+	set, _ := AdviceOn(v.Findings[at], plan)
+	return set
 }
 
 // sayOutside returns what takes long outside of the steps, with what to do about it; "" if nothing does.
@@ -229,6 +258,7 @@ var outsideSteps = map[string]string{
 // settingsOfClass lists the settings that the advice of a class names.
 var settingsOfClass = map[diagnose.Class][]stoker.Setting{
 	diagnose.TransferBound: {stoker.PinMemory}, diagnose.LaunchBound: {stoker.Compile},
+	diagnose.CPUBound: {advise.Overlap},
 }
 
 // whyNone is why the change that a class calls for is none for the program; "" if it may be one.
@@ -244,7 +274,7 @@ func whyNone(v diagnose.Verdict, plan advise.Plan) string {
 // isDenied reports whether a plan made by replay found the gain of a class's advice too small.
 func isDenied(v diagnose.Verdict, plan advise.Plan) bool {
 	settings := settingsOfClass[v.Class]
-	if plan.Replay == nil || len(settings) == 0 || v.Do() != v.Class.Do() {
+	if plan.Replay == nil || len(settings) == 0 || v.Class == diagnose.CPUBound || v.Do() != v.Class.Do() {
 		return false
 	}
 	for _, s := range settings {
@@ -268,12 +298,6 @@ func AdviceOn(f diagnose.Finding, plan advise.Plan) (set, denied string) {
 	default:
 		return "", why
 	}
-}
-
-// skips reports whether batches are skipped up to the point at which training stopped.
-func skips(v diagnose.Verdict) bool {
-	return slices.ContainsFunc(v.Findings,
-		func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSkippingBatches })
 }
 
 // placeOf returns the line of the program that a trace gives for a fix; "" if unknown.

@@ -46,6 +46,7 @@ func TestBadFiles(t *testing.T) {
 		"tensorflow":        {"t.json", []byte(`{"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:GPU:0"}}, {"ph": "X", "name": "MatMul", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]}`), "unsupported TensorFlow"},
 		"autograd":          {"t.json", []byte(`[{"name": "aten::slice", "ph": "X", "ts": 136.7, "dur": 184.6, "tid": 1, "pid": "CPU functions", "args": {}}]`), "unsupported before PyTorch 1.8"},
 		"viztracer":         {"t.json", []byte(`{"traceEvents": [{"ph": "X", "cat": "FEE", "name": "f", "pid": 1, "tid": 1, "ts": 5, "dur": 1}], "viztracer_metadata": {}}`), "unsupported VizTracer"},
+		"rocprof":           {"results.json", []byte(`{"traceEvents": [{}, {"args": {"name": "COPY"}, "ph": "M", "pid": 1, "name": "process_name"}, {"ph": "X", "name": "CopyHostToDevice", "pid": "1", "tid": "0", "ts": "6", "dur": "9"}]}`), "unsupported rocprofv3 --sys-trace"},
 		"sqlite":            {"t.sqlite", []byte("SQLite format 3\x00abc"), "malformed ends at byte 19, within the header"},
 		"sqlite by name":    {"t.sqlite", make([]byte, 5000), "unsupported by its name only"},
 		"sqlite, packed":    {"t.sqlite.gz", zipped([]byte("SQLite format 3\x00abc")), "unsupported through a pipe or packed"},

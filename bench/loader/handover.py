@@ -4,24 +4,35 @@
     python/.venv/bin/python bench/loader/handover.py                 all kinds, 5 rounds in turn (10 minutes on a quiet machine)
     python/.venv/bin/python bench/loader/handover.py --rounds 1 mel  one kind, once
     python/.venv/bin/python bench/loader/handover.py --markdown      rows of HANDOVER.md
+    python/.venv/bin/python bench/loader/handover.py --pipelines     whole pipelines of modalities.py instead
 
-A sample is a copy of one of four sources, so that all but nothing is paid for making it. CPU time is that of the trainer
-and its worker, in the second of two epochs; a digest of all bytes must be the same in both.
+A kind's sample is a copy of one of four sources, so that all but nothing is paid for making it. CPU time and page faults are
+those of all processes in two epochs, after one whose digest must be the same alone and fed: of bytes, types, strides and
+aliases, and of what the generators draw next.
 """
 
 import argparse
 import collections
+import contextlib
 import dataclasses
 import hashlib
+import importlib
+import multiprocessing
 import os
 import re
-import resource
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
+import traceback
+import warnings
+
+import account
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BATCHES = 40
+COMPARED, COUNTED = 1, 2  # epochs
 Ragged = collections.namedtuple("Ragged", "ids text")
 
 
@@ -80,13 +91,11 @@ def kinds():
     }
 
 
-def measure(name):
-    """Print CPU-ms a batch, page faults a batch and the digest of one kind, in this process and its worker."""
+def kind_loader(name):
     import numpy as np
     import torch
     from torch.utils.data import DataLoader, Dataset
 
-    torch.set_num_threads(1)
     shape, dtype, size, sample, collate = kinds()[name]
     made = np.random.default_rng(7)
     sources = [torch.from_numpy((made.standard_normal(shape) * 50).astype(dtype)) for _ in range(4)]
@@ -98,75 +107,226 @@ def measure(name):
         def __getitem__(self, i):
             return sample(sources[i % 4].clone(), i)
 
-    def walk(thing, digest):
-        if isinstance(thing, (torch.Tensor, np.ndarray)):
-            digest.update(np.ascontiguousarray(thing).tobytes())
-        elif isinstance(thing, dict):
-            walk(list(thing.values()), digest)
-        elif isinstance(thing, (list, tuple)):
-            for part in thing:
-                walk(part, digest)
-        elif hasattr(thing, "__dict__"):
-            walk(vars(thing), digest)
-        else:
-            digest.update(repr(thing).encode())
-
-    def used():
-        of = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        return sum(each.ru_utime + each.ru_stime for each in of), sum(each.ru_minflt for each in of)
-
-    loader, digest = DataLoader(Data(), size, num_workers=1, collate_fn=collate), hashlib.blake2b(digest_size=8)
-    for batch in loader:
-        walk(batch, digest)
-    before = used()
-    for batch in loader:
-        pass
-    after = used()
-    print(f"cost {(after[0] - before[0]) * 1e3 / BATCHES:.3f} {(after[1] - before[1]) / BATCHES:.0f} {digest.hexdigest()}")
+    return DataLoader(Data(), size, num_workers=1, collate_fn=collate)
 
 
-def run(name, fed):
+def describe(thing, into, seen):
+    """Add all that a program can see of a batch to a digest: also which tensors share their memory, and which objects are one."""
+    import numpy as np
+    import torch
+
+    if not isinstance(thing, (str, bytes, int, float, bool, type(None))):
+        if id(thing) in seen:
+            return into.update(f"object {seen[id(thing)][0]}".encode())
+        seen[id(thing)] = len(seen), thing
+    into.update(type(thing).__name__.encode())
+    if isinstance(thing, torch.Tensor):
+        _describe_tensor(thing, into, seen)
+    elif isinstance(thing, np.ndarray) and thing.dtype != object:
+        into.update(repr((thing.dtype, thing.shape, thing.strides, thing.flags.writeable, thing.flags.aligned)).encode() + thing.tobytes())
+    elif isinstance(thing, dict):
+        describe([*thing.items()], into, seen)
+    elif isinstance(thing, (list, tuple, np.ndarray)):
+        for part in thing:
+            describe(part, into, seen)
+        into.update(b";")
+    elif hasattr(thing, "tobytes") and hasattr(thing, "mode"):  # Pillow's
+        into.update(repr((thing.mode, thing.size)).encode() + thing.tobytes())
+    elif hasattr(thing, "to_numpy"):  # of pandas
+        describe([*thing.columns, thing.to_numpy()], into, seen)
+    elif hasattr(thing, "to_dict"):
+        describe(thing.to_dict(), into, seen)
+    elif hasattr(thing, "__dict__") and not isinstance(thing, type):
+        describe(vars(thing), into, seen)
+    else:
+        into.update(repr(thing).encode())
+
+
+def _describe_tensor(tensor, into, seen):
+    import torch
+
+    into.update(repr((tensor.dtype, tensor.shape, tensor.layout, tensor.requires_grad, tensor.is_leaf, tensor.device)).encode())
+    if tensor.layout is not torch.strided:
+        parts = (tensor.indices(), tensor.values()) if tensor.layout is torch.sparse_coo else (tensor.crow_indices(), tensor.col_indices(), tensor.values())
+        return describe(list(parts), into, seen)
+    memory = tensor.untyped_storage()._cdata
+    first = seen.setdefault(("memory", memory), (len(seen), tensor))[0]
+    plain = tensor.detach().as_subclass(torch.Tensor).contiguous().flatten()
+    into.update(repr((tensor.stride(), first)).encode() + plain.view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
+
+
+def measure(name, folder):
+    """Print CPU-ms a batch, page faults a batch and the digest of a kind or a pipeline, of all its processes."""
+    import random
+
+    import account
+    import numpy as np
+    import torch
+
+    torch.set_num_threads(1)
+    for seed in (torch.manual_seed, random.seed, np.random.seed):
+        seed(7)
+    if folder:
+        import modalities
+
+        loader = modalities.build(name, folder)
+    else:
+        loader = kind_loader(name)
+    digest = hashlib.blake2b(digest_size=8)
+    for _ in range(COMPARED):
+        for batch in loader:
+            describe(batch, digest, {})
+    digest.update(repr((torch.rand(1).item(), random.random(), np.random.rand())).encode())
+    before, count = (account.cpu_seconds(), account.faults()), 0
+    for _ in range(COUNTED):
+        for batch in loader:
+            count += 1
+    cpu, faults = account.cpu_seconds() - before[0], account.faults() - before[1]
+    if "stoker" in sys.modules:
+        from stoker.handover import receiving
+
+        print("stoker:", receiving.say() or "nothing was handed over", file=sys.stderr)
+    print(f"cost {cpu * 1e3 / count:.3f} {faults / count:.0f} {digest.hexdigest()}")
+
+
+def soak(count):
+    """Hand over so many small batches, each looked at, and print what trainer and workers hold meanwhile."""
+    import stoker
+
+    stoker.feed()
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Data(Dataset):
+        def __len__(self):
+            return count
+
+        def __getitem__(self, i):
+            return {"id": torch.tensor([i]), "x": torch.full((18000,), i % 1000, dtype=torch.float32)}
+
+    started = time.monotonic()
+    for i, batch in enumerate(DataLoader(Data(), batch_size=None, num_workers=2)):
+        if batch["id"].item() != i or batch["x"][0].item() != i % 1000 or batch["x"][-1].item() != i % 1000:
+            sys.exit(f"batch {i} is {batch}")
+        if i in (1000, count // 4, count // 2, 3 * count // 4, count - 1):
+            held, files = [], 0
+            for pid in (os.getpid(), *(child.pid for child in multiprocessing.active_children())):
+                rss = re.search(r"VmRSS:\s+(\d+)", open(f"/proc/{pid}/status").read())[1]
+                rooms = open(f"/proc/{pid}/maps").read().count("stoker-batch")
+                files += sum(f"_{pid}_" in name for name in os.listdir("/dev/shm"))
+                held.append(f"{int(rss) / 1024:.0f} MB, {len(os.listdir(f'/proc/{pid}/fd'))} descriptors, {rooms} rooms")
+            print(f"{i + 1:,} batches, {time.monotonic() - started:.0f} s: {'; '.join(held)}; {files} files in /dev/shm", flush=True)
+
+
+def run(name, fed, folder, forked):
+    """Run one kind or pipeline. Returns (CPU-ms, faults, digest, what Stoker said), or a sentence if it failed."""
+    with account.Group() as group:
+        code, out, said = (_fork if forked else _start)(name, fed, folder, group)
+    found = re.search(r"^cost (\S+) (\S+) (\S+)$", out, re.MULTILINE)
+    if code or not found:
+        return f"{'fed' if fed else 'alone'}: exit code {code}: {(said.strip().splitlines() or [''])[-1]}"
+    return float(found[1]), float(found[2]), found[3], [line for line in said.splitlines() if line.startswith("stoker")]
+
+
+def _start(name, fed, folder, group):
+    """Run `stoker feed -- python`, or Python alone."""
     before = [os.path.join(ROOT, "bin", "stoker"), "feed", "--"] if fed else []
-    done = subprocess.run([*before, sys.executable, __file__, "--measure", name], capture_output=True, text=True)
-    found = re.search(r"^cost (\S+) (\S+) (\S+)$", done.stdout, re.MULTILINE)
-    if done.returncode or not found:
-        sys.exit(f"error: {name}: exit code {done.returncode}\n{done.stderr}")
-    return float(found[1]), float(found[2]), found[3]
+    command = [*before, sys.executable, "-W", "ignore", __file__, "--measure", name, "--folder", folder]
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=group.enter, env={**os.environ, **group.environment()})
+    return done.returncode, done.stdout, done.stderr
+
+
+def _fork(name, fed, folder, group):
+    """Run in a fork of this process, which has imported PyTorch already, behind stoker.feed() or alone."""
+    out, said = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            group.enter()
+            os.environ.update(group.environment())
+            os.dup2(out.fileno(), 1)
+            os.dup2(said.fileno(), 2)
+            if fed:
+                import stoker
+
+                stoker.feed()
+            measure(name, folder)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return code, *(file.seek(0) or file.read() for file in (out, said))
+
+
+def compare(name, rounds, *how):
+    """Run a kind or pipeline alone and fed, in turn. Returns the cells of its row and its share, None if it failed."""
+    alone, fed = [], []
+    for _ in range(rounds):
+        for fed_too, into in ((False, alone), (True, fed)):
+            into.append(run(name, fed_too, *how))
+            if isinstance(into[-1], str):
+                return [name, *[""] * 5, into[-1]], None
+    ratios = sorted(b[0] / a[0] for a, b in zip(alone, fed))
+    medians = [statistics.median(each[k] for each in runs) for k in (0, 1) for runs in (alone, fed)]
+    equal = "equal" if len({each[2] for each in (*alone, *fed)}) == 1 else "DIFFERENT"
+    share = statistics.median(ratios)
+    return [name, f"{medians[0]:.2f}", f"{medians[1]:.2f}", f"{share:.2f}", f"{ratios[0]:.2f} to {ratios[-1]:.2f}", f"{medians[2]:,.0f} to {medians[3]:,.0f}", equal], share
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", help="some kinds only; a part of the name is enough")
+    parser.add_argument("kinds", nargs="*", help="some kinds or pipelines only; a part of the name is enough")
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
     parser.add_argument("--markdown", action="store_true", help="print a table")
+    parser.add_argument("--pipelines", action="store_true", help="whole pipelines of modalities.py instead of kinds")
+    parser.add_argument("--folder", default="", help="where pipelines keep their files (a temporary folder)")
+    parser.add_argument("--soak", type=int, metavar="N", help="hand over so many small batches instead, and print memory and descriptors")
+    parser.add_argument("--forked", action="store_true", help="run in forks of this process behind stoker.feed(), which saves importing PyTorch each time")
+    parser.add_argument("--said", action="store_true", help="print what Stoker says of each as well")
     parser.add_argument("--measure", metavar="KIND", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        return measure(options.measure)
-    names = [name for name in kinds() if not options.kinds or any(part in name for part in options.kinds)]
-    shares = []
-    line = "| {} | {} | {} | {} | {} | {} | {} |" if options.markdown else "{:24} {:>8} {:>8} {:>6} {:>14} {:>15} {}"
+        return measure(options.measure, options.folder)
+    if options.forked or options.soak:
+        os.environ["STOKER_BIN"] = os.path.join(ROOT, "bin", "stoker")
+        sys.path.insert(0, os.path.join(ROOT, "python"))
+    if options.soak:
+        return soak(options.soak)
+    if options.forked:
+        warnings.simplefilter("ignore")
+        for module in ("torch", "av", "datasets", "h5py", "librosa", "pandas", "torch_geometric.loader", "torchaudio", "torchcodec", "webdataset"):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module)
+        import torch
+
+        torch.set_num_threads(1)
+    line = "| {} | {} | {} | {} | {} | {} | {} |" if options.markdown else "{:60} {:>8} {:>8} {:>6} {:>14} {:>18} {}"
     print(line.format("kind", "PyTorch", "fed", "share", "least to most", "faults", "bytes"))
     if options.markdown:
         print(line.format("---", *["---:"] * 5, "---"))
-    for name in names:
-        alone, fed = zip(*[(run(name, False), run(name, True)) for _ in range(options.rounds)])
-        ratios = sorted(b[0] / a[0] for a, b in zip(alone, fed))
-        shares.append(statistics.median(ratios))
-        digests = {each[2] for each in (*alone, *fed)}
-        print(
-            line.format(
-                name,
-                f"{statistics.median(a[0] for a in alone):.2f}",
-                f"{statistics.median(b[0] for b in fed):.2f}",
-                f"{shares[-1]:.2f}",
-                f"{ratios[0]:.2f} to {ratios[-1]:.2f}",
-                f"{statistics.median(a[1] for a in alone):,.0f} to {statistics.median(b[1] for b in fed):,.0f}",
-                "equal" if len(digests) == 1 else "DIFFERENT",
-            ),
-            flush=True,
-        )
-    print(f"median of {len(shares)} kinds: {statistics.median(shares):.2f}, most {max(shares):.2f}; {options.rounds} rounds in turn")
+    with contextlib.ExitStack() as stack:
+        folder = ""
+        names = kinds()
+        if options.pipelines:
+            import modalities
+
+            names = modalities.PIPELINES
+            folder = options.folder or stack.enter_context(tempfile.TemporaryDirectory())
+        shares = []
+        for name in names:
+            if options.kinds and not any(part in name for part in options.kinds):
+                continue
+            if options.said:
+                print(name, *run(name, True, folder, options.forked)[3:], sep="\n    ")
+                continue
+            cells, share = compare(name, options.rounds, folder, options.forked)
+            shares += [] if share is None else [share]
+            print(line.format(*cells), flush=True)
+    if shares:
+        print(f"median of {len(shares)} kinds: {statistics.median(shares):.2f}, most {max(shares):.2f}; {options.rounds} rounds in turn")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import sys
 import tarfile
@@ -129,6 +130,27 @@ def packs(root, fed):
     return lambda: iter(DataLoader(Shards(), 2, num_workers=2))
 
 
+def handed_over(root, fed, stateful=False, **more):
+    """Tensors, arrays, views and aliases, which hold no picture."""
+    import numpy as np
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    if stateful:
+        from torchdata.stateful_dataloader import StatefulDataLoader as DataLoader
+
+    class Parts(Dataset):
+        def __len__(self):
+            return 48
+
+        def __getitem__(self, i):
+            time.sleep(0.002)
+            x = torch.arange(i, i + 20000, dtype=torch.float32)
+            return {"x": x, "part": x[5000:9000], "array": np.arange(i, i + 9000.0), "id": torch.tensor([i]), "text": str(i)}
+
+    return lambda: DataLoader(Parts(), 2, shuffle=True, num_workers=2, collate_fn=list, **more)
+
+
 def decode(root, fed):
     import stoker
 
@@ -178,10 +200,12 @@ WAYS = {
     "feed, 0": lambda root, fed: deferred(root, fed, 0),
     "feed, persistent": persistent,
     "feed, packs": packs,
+    "feed, hand-over": handed_over,
+    "feed, hand-over, stateful": lambda root, fed: handed_over(root, fed, stateful=True),
     "Decode": decode,
     "ranks": ranks,
 }
-WORKERS = ("feed, fork", "feed, packs")  # whose workers are killed as well
+WORKERS = ("feed, fork", "feed, packs", "feed, hand-over", "feed, hand-over, stateful")  # whose workers are killed as well
 
 
 def digest_of(value):
@@ -247,7 +271,7 @@ class Training:
             self._train(way, root, fed, os.fdopen(writing, "w", buffering=1))
         os.close(writing)
         self.lines = os.fdopen(reading)
-        self.stopped = set()
+        self.stopped, self.pids = set(), {self.pid}
 
     def _train(self, way, root, fed, out):
         """In the child."""
@@ -268,6 +292,7 @@ class Training:
         """Its living processes by kind."""
         found = collections.defaultdict(list, trainer=[self.pid])
         for pid in self.group.processes():
+            self.pids.add(pid)
             if pid != self.pid and (stat := stat_of(pid)) and stat[1] != "Z":
                 found["daemon" if stat[0] == "stoker" else "worker"].append(pid)
         return found
@@ -308,12 +333,13 @@ class Training:
         self.deadline = time.monotonic() + PATIENCE
 
     def left(self):
-        """Its processes that are there still, a fair time after its end; None: that is not over."""
+        """Its processes, and its files of shared memory, that are there still, a fair time after its end; None: that is not over."""
         processes = self.group.processes()
         if processes and time.monotonic() < self.deadline:
             return None
+        files = [name for name in os.listdir("/dev/shm") if self.pids & {int(part) for part in re.findall(r"_(\d+)_", name)}]
         with self.group:
-            return [" ".join(map(str, (pid, *stat_of(pid), wait_of(pid), command_of(pid)))) for pid in processes]
+            return [*files, *(" ".join(map(str, (pid, *stat_of(pid), wait_of(pid), command_of(pid)))) for pid in processes)]
 
 
 def stat_of(pid):
@@ -416,6 +442,7 @@ def main():
     os.environ.update(STOKER_BIN=str(ROOT / "bin/stoker"), STOKER_FEED_PATIENCE=SILENCE)
     warnings.simplefilter("ignore")
     import torch
+    import torchdata.stateful_dataloader  # noqa: F401  stoker.feed() finds the loaders that are imported
 
     torch.set_num_threads(1)
     numbers, wrong_at_all = [signal.Signals[f"SIG{name}"] for name in arguments.signals], 0

@@ -4,8 +4,8 @@
     bench/serving/latency.py --python ~/serve/bin/python
 
 Each server is recorded once, at its base load. Its latencies at the other loads are predicted from that recording, and
-then measured by recording each of them. Both are the server's own times. A figure is inside if the measured p50 (p99) lies in
-the predicted interval.
+then measured by recording each of them, for the minute that a forecast is about. Times are the server's own, or its
+clients' where it blocks its event loop. A figure is inside if the measured p50 (p99) lies in the predicted interval.
 """
 
 import argparse
@@ -16,11 +16,14 @@ from pathlib import Path
 
 import situations
 
-#: (case of server.py, base load, other loads, requests of a pass at most)
+#: (file, its case, base load, other loads, requests of a pass at most, whether it blocks its event loop)
 SERVERS = (
-    ("no-load", 8, (3, 5, 14, 20, 26), 16),
-    ("batch-of-one", 10, (4, 7, 16, 22, 28), 1),
-    ("downstream", 3, (2, 4, 5, 6, 7), 1),  # held out: recorded when the law was done
+    ("server.py", "no-load", 8, (3, 5, 14, 20, 26), 16, False),
+    ("server.py", "batch-of-one", 10, (4, 7, 16, 22, 28), 1, False),
+    ("server.py", "downstream", 3, (2, 4, 5, 6, 7), 1, True),
+    # Held out.
+    ("unseen/api.py", "thread-lock", 3, (1.5, 5, 7, 8), 1, False),
+    ("unseen/api.py", "queue-full", 8, (4, 14, 20, 28), 8, False),
 )
 
 
@@ -37,11 +40,17 @@ def measured(o, file):
     return {"requests_per_s": figures["requests"], "p50_s": figures["request_p50"], "p99_s": figures["request_p99"]}
 
 
+def asked_of_clients(file):
+    """What they took by the clients' clock: a request waits in the socket while the event loop is blocked."""
+    load = json.loads(file.with_suffix(".load.json").read_text())
+    return {"requests_per_s": load["rate"], "p50_s": load["p50"], "p99_s": load["p99"]}
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--python", default=sys.executable)
     p.add_argument("--stoker", default=str(situations.ROOT / "bin/stoker"))
-    p.add_argument("--seconds", type=float, default=30)
+    p.add_argument("--seconds", type=float, default=60)
     p.add_argument("--keep", default="stoker-runs/latency")
     p.add_argument("--only", default="", help="cases, with commas")
     p.add_argument("--again", action="store_true", help="predict from the recordings of --keep once more")
@@ -50,10 +59,10 @@ def main():
     folder = Path(o.keep)
     folder.mkdir(parents=True, exist_ok=True)
     inside = count = 0
-    for case, base, loads, most in (s for s in SERVERS if not o.only or s[0] in o.only.split(",")):
+    for file, case, base, loads, most, blocks in (s for s in SERVERS if not o.only or s[1] in o.only.split(",")):
         files = {}
         for rate in (base, *loads):
-            s = situations.Situation(case, "server.py", f"--poisson {rate} --seed {rate}", (), "")
+            s = situations.Situation(case, file, f"--poisson {rate} --seed {int(10 * rate)}", (), "")
             files[rate] = folder / f"{case}-{rate}.jsonl.gz"
             load = {} if o.again else situations.record(o, s, files[rate])
             if load.get("error"):
@@ -63,7 +72,7 @@ def main():
         said = ask(o, str(files[base]), "--max-batch", str(most), "--load", ",".join(map(str, loads)))
         print(f"{case}: recorded at {base}/s, capacity {said['capacity_per_s']}", flush=True)
         for rate, one in zip(loads, said["loads"]):
-            came = measured(o, files[rate])
+            came = asked_of_clients(files[rate]) if blocks else measured(o, files[rate])
             row = f"{case:14} {rate:4}/s came {came['requests_per_s']:.1f}/s"
             for name in ("p50_s", "p99_s"):
                 told, was = one[name], came[name]
@@ -71,7 +80,7 @@ def main():
                 inside, count = inside + held, count + 1
                 row += f"  {name[:3]} {told['point'] * 1e3:.0f} ms ({told['low'] * 1e3:.0f} to {told['high'] * 1e3:.0f}) came {was * 1e3:.0f} {'in' if held else 'OUT'}"
             seen = files[rate].with_suffix(".load.json")
-            if seen.exists():  # a request that waits in the socket of a blocked event loop is seen by clients alone
+            if seen.exists():
                 load = json.loads(seen.read_text())
                 row += f"  clients {load['p50'] * 1e3:.0f} and {load['p99'] * 1e3:.0f} ms"
             print(row, flush=True)

@@ -26,6 +26,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from load import body_of
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PREFER = 18  # seconds of load
@@ -46,6 +48,10 @@ class Situation:
     tokens: int = 24  # of an answer of vLLM's
     words: int = 4  # of a prompt
     says: str = ""  # a word that the plan or the evidence holds: the setting, as the server calls it
+    path: str = "/predict"
+    body: str = "{}"  # or "floats:N", a list of so many
+    client: str = ""  # a load generator of its own
+    tokenizer: str = ""  # MODULE.CLASS beside the server's file: vLLM's tokenizer
 
 
 HOST, WAITS = "cpu-bound/server", "server-waits"
@@ -106,7 +112,7 @@ def free_port():
 def asks(s):
     """Path and body of a situation's requests."""
     if s.server != "vllm":
-        return "/predict", "{}"
+        return s.path, s.body
     return "/v1/completions", json.dumps({"model": "tiny", "prompt": "quick " * s.words, "max_tokens": s.tokens, "ignore_eos": True})
 
 
@@ -118,16 +124,19 @@ def command_of(o, s, port):
     model = Path(o.keep or "stoker-runs/serving").resolve() / "tiny"
     if not model.exists():
         subprocess.run([Path(o.vllm) / "python", str(HERE / "tiny.py"), str(model)], check=True)
-    env.update(VLLM_CPU_KVCACHE_SPACE="1", VLLM_NO_USAGE_STATS="1", HF_HUB_OFFLINE="1", PYTHONPATH=f"{ROOT / 'python'}:{HERE}",
+    env.update(VLLM_CPU_KVCACHE_SPACE="1", VLLM_NO_USAGE_STATS="1", HF_HUB_OFFLINE="1",
+               PYTHONPATH=f"{ROOT / 'python'}:{HERE}:{HERE / 'unseen'}",
                PATH=f"{o.vllm}:{os.environ['PATH']}", **dict(e.split("=") for e in s.env))
-    model = f"{model}-slow" if "--trust-remote-code" in s.flags else str(model)
+    if s.tokenizer:
+        subprocess.run([Path(o.vllm) / "python", str(HERE / "tiny.py"), str(model.with_name(s.case)), s.tokenizer], check=True)
+    model = str(model.with_name(s.case)) if s.tokenizer else f"{model}-slow" if "--trust-remote-code" in s.flags else str(model)
     command = [str(Path(o.vllm) / "vllm"), "serve", model, "--served-model-name", "tiny", "--load-format", "dummy", "--enforce-eager", "--port", str(port)]
     return command + (["--worker-cls", "engine.Worker"] if s.env else []) + s.flags.split(), env
 
 
 def wait_until_open(port, process, asked=("/predict", "{}"), seconds=240):
     """Until the server answers a request of the load's kind; False if it ended."""
-    path, body = asked
+    path, body = asked[0], body_of(asked[1])
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     until = time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:
@@ -157,7 +166,7 @@ def record(o, s, to):
     """Observe one situation; the load generator's figures."""
     port = free_port()
     server, env = command_of(o, s, port)
-    command = [str(ROOT / "bin/stoker"), "observe", "--no-trace", "-o", str(to), "--", *server]
+    command = [o.stoker, "observe", "--no-trace", "-o", str(to), "--", *server]
     if o.trace:
         command.remove("--no-trace")
     if s.cores:
@@ -167,10 +176,11 @@ def record(o, s, to):
         server = subprocess.Popen(command, env=env, stdout=out, stderr=out, start_new_session=True)
     try:
         path, body = asks(s)
-        if not wait_until_open(port, server, (path, body)):
+        if not s.client and not wait_until_open(port, server, (path, body)):
             return {"error": "the server did not open its port"}
-        load = [o.python, str(HERE / "load.py"), "--port", str(port), "--seconds", str(o.seconds), "--path", path, "--body", body, *s.load.split()]
-        done = subprocess.run(load, capture_output=True, text=True, timeout=o.seconds + 60)
+        generator = s.client.split() or ["load.py", "--path", path, "--body", body]
+        asking = [o.python, str(HERE / generator[0]), *generator[1:], "--port", str(port), "--seconds", str(o.seconds), *s.load.split()]
+        done = subprocess.run(asking, capture_output=True, text=True, timeout=o.seconds + 60)
         return json.loads(done.stdout)
     except (subprocess.TimeoutExpired, json.JSONDecodeError) as error:
         return {"error": str(error)[:200]}
@@ -191,7 +201,8 @@ def judge(o, to):
 
 def causes(s):
     """The lines that the server marks."""
-    texts = {s.server: (HERE / s.server).read_text()} if s.server != "vllm" else {"engine.py": (HERE / "engine.py").read_text(), "slow_tokenizer.py": tiny_slow()}
+    files = [s.server] if s.server != "vllm" else ["engine.py", "unseen/vllmmore.py", "unseen/slow_words.py"]
+    texts = {Path(name).name: (HERE / name).read_text() for name in files} | ({"slow_tokenizer.py": tiny_slow()} if s.server == "vllm" else {})
     return {f"{name}:{n}" for name, text in texts.items() for n, line in enumerate(text.splitlines(), 1) if re.search(rf"the cause of {re.escape(s.case)}\b", line)}
 
 
@@ -216,7 +227,7 @@ def score(s, verdict, causes):
     said = verdict.get("verdict", {}).get("class") or "?"
     right = any(said == c or said.startswith(c + "/") for c in s.classes)
     lines, text = named(verdict)
-    line = not s.lines or bool(lines & causes) or any(KIND_WORDS[k] in text for k in s.kinds)
+    line = not s.lines or bool(lines & causes) or any(KIND_WORDS.get(k, k) in text for k in s.kinds)
     plan = json.dumps(verdict.get("plan", []))
     harmful = any(word in plan for word in LOADER)
     harmful |= "no-load" in s.classes and bool(verdict.get("plan"))

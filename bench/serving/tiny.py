@@ -1,6 +1,7 @@
 """A folder that vLLM and transformers serve: the configuration of a tiny Llama and a tokenizer. No weights, nothing of a hub.
 
     python bench/serving/tiny.py FOLDER          # and FOLDER-slow, with the tokenizer in plain Python
+    python bench/serving/tiny.py FOLDER slow_words.SlowWords     # only one with that tokenizer
 
 vLLM fills the weights with --load-format dummy.
 """
@@ -12,6 +13,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+HERE = Path(__file__).resolve().parent
 TEXT = "the quick brown fox jumps over the lazy dog "
 CONFIG = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2,
@@ -66,18 +68,26 @@ def make_fast(folder):
     PreTrainedTokenizerFast(tokenizer_object=t, bos_token="<s>", eos_token="</s>").save_pretrained(folder)
 
 
-def make_slow(folder):
-    (folder / "slow_tokenizer.py").write_text(SLOW)
-    said = {"tokenizer_class": "SlowTokenizer", "auto_map": {"AutoTokenizer": ["slow_tokenizer.SlowTokenizer", None]}, "bos_token": "<s>", "eos_token": "</s>"}
+def make_slow(folder, name="slow_tokenizer.SlowTokenizer"):
+    """A tokenizer of its own: the one above, or a MODULE.CLASS of the folder `unseen`."""
+    module, of = name.split(".")
+    text = SLOW if of == "SlowTokenizer" else (HERE / "unseen" / f"{module}.py").read_text()
+    (folder / f"{module}.py").write_text(text)
+    said = {"tokenizer_class": of, "auto_map": {"AutoTokenizer": [name, None]}, "bos_token": "<s>", "eos_token": "</s>"}
     (folder / "tokenizer_config.json").write_text(json.dumps(said))
 
 
+def write(folder, make, *more):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    make(folder, *more)
+
+
 def main():
-    for name, make in ((sys.argv[1], make_fast), (sys.argv[1] + "-slow", make_slow)):
-        folder = Path(name)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "config.json").write_text(json.dumps(CONFIG))
-        make(folder)
+    if len(sys.argv) > 2:
+        return write(Path(sys.argv[1]), make_slow, sys.argv[2])
+    write(Path(sys.argv[1]), make_fast)
+    write(Path(sys.argv[1] + "-slow"), make_slow)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ type answers struct {
 
 // explained are terms that a page explains at their first use.
 var explained = strings.NewReplacer(" (many launches recorded as one)", "", " (the thread of the program that gives the GPU its work)", "",
-	" (the GPU reads such memory by itself)", "")
+	" (the GPU reaches such memory by itself)", "")
 
 // blanks matches the white space at which a page breaks its lines.
 var blanks = regexp.MustCompile(`\s+`)

@@ -15,16 +15,17 @@ type Analysis struct {
 	Devices   []Device // those with work, in order of Timeline.Devices
 	Processes []Process
 
-	t      *recording.Timeline
-	rows   [6][]uint8 // place in table + 1 by kind and name, 0 unknown yet; the last is for frames
-	calls  lists      // host calls of each thread
-	frames lists      // Python frames of each thread
-	works  lists      // work of each device
-	first  []int32    // of a host call, the first work that it launched; -1 none
-	opens  []bool     // of a work, whether it is the first of its name on its device
-	of     []int32    // process of each thread
-	framed bool       // names of a framework are in the file
-	comm   []int8     // of a name, whether it is a collective: 0 unknown yet
+	t        *recording.Timeline
+	rows     [6][]uint8 // place in table + 1 by kind and name, 0 unknown yet; the last is for frames
+	calls    lists      // host calls of each thread
+	frames   lists      // Python frames of each thread
+	works    lists      // work of each device
+	first    []int32    // of a host call, the first work that it launched; -1 none
+	opens    []bool     // of a work, whether it is the first of its name on its device
+	of       []int32    // process of each thread
+	framed   bool       // names of a framework are in the file
+	compiled bool       // the program shows no sign of Python
+	comm     []int8     // of a name, whether it is a collective: 0 unknown yet
 }
 
 // Process is one process of the Timeline, of one rank.
@@ -134,7 +135,7 @@ type Slice struct {
 // LongWork reports whether a slice is work of the host's own that no launch explains: in a
 // gap of 2 ms and more, or within one range of somebody's that holds nothing else.
 func (s Slice) LongWork() bool {
-	own := s.Cause == Python || s.Cause == CPUOp || s.Cause == Unrecorded
+	own := s.Cause == Python || s.Cause == HostCode || s.Cause == CPUOp || s.Cause == Unrecorded
 	return own && (s.Gap[1]-s.Gap[0] >= longGap || s.ranged() || s.Touch)
 }
 
@@ -146,13 +147,16 @@ func (s Slice) bare(a *Analysis) bool {
 
 // ranged reports whether a slice is one range that somebody marked, in which nothing is
 // called for long.
-func (s Slice) ranged() bool { return s.Cause == Python && s.Call >= 0 && s.To-s.From >= longRange }
+func (s Slice) ranged() bool {
+	return (s.Cause == Python || s.Cause == HostCode) && s.Call >= 0 && s.To-s.From >= longRange
+}
 
 // Analyse measures every device with work. The run must have a Timeline.
 func Analyse(run *recording.Run) *Analysis {
 	t := run.Timeline
 	a := &Analysis{t: t}
 	a.buildIndex()
+	a.compiled = !showsPython(run)
 	a.framed = slices.ContainsFunc(t.Names, func(name string) bool {
 		return recording.TorchSign(name) || recording.XLASign(name) ||
 			recording.ContainsAny(name, "tensorflow", "Eigen::")

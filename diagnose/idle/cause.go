@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -13,6 +14,7 @@ type Cause uint8
 const (
 	DataLoader    Cause = iota // the loop waited for its next batch, or made it
 	Python                     // Python code that is no operator
+	HostCode                   // a marked range of a program without Python
 	CPUOp                      // an operator's own time on the host
 	Launch                     // launching a kernel, and its way to the device
 	CopyIssue                  // starting a copy, pageable staging included
@@ -30,7 +32,7 @@ const (
 )
 
 var causeWords = [Causes]string{
-	"data-loader", "python", "cpu-op", "launch", "copy-issue", "sync", "allocator", "gc",
+	"data-loader", "python", "host-code", "cpu-op", "launch", "copy-issue", "sync", "allocator", "gc",
 	"communication", "device-wait", "device-latency", "warm-up", "unlinked", "unrecorded",
 }
 
@@ -46,7 +48,7 @@ func (c Cause) String() string {
 // launches, loading and copying left out.
 func (c Cause) Host() bool {
 	switch c {
-	case Python, CPUOp, Launch, Sync, Allocator, GC, WarmUp, Unrecorded:
+	case Python, HostCode, CPUOp, Launch, Sync, Allocator, GC, WarmUp, Unrecorded:
 		return true
 	case DataLoader, CopyIssue, Communication, DeviceWait, DeviceLatency, Unlinked:
 		return false
@@ -173,3 +175,20 @@ func noStep(name string) bool { return !isStep(name) }
 
 // runsEngine: the frame under which another thread runs the backward pass.
 func runsEngine(name string) bool { return strings.Contains(name, "run_backward") }
+
+// shells name a thread that was named before its program was loaded.
+var shells = []string{"", "sh", "bash", "dash", "zsh"}
+
+// showsPython reports whether a program may be one of Python: recorders of any program tell by a thread's name or by
+// Python's frames, and those of a framework are called from Python.
+func showsPython(run *recording.Run) bool {
+	if by := run.Facts.Software.Recorder; by != recording.NsightSystems && by != recording.Rocprof {
+		return true
+	}
+	t := run.Timeline
+	return len(t.Threads) == 0 || len(t.Frames.Start) > 0 ||
+		slices.ContainsFunc(t.Threads, func(th recording.Thread) bool {
+			return slices.Contains(shells, th.Name) || strings.HasPrefix(th.Name, "python") ||
+				strings.HasPrefix(th.Name, "pt_")
+		})
+}

@@ -33,6 +33,9 @@ func (c *cursor) findSlice(t, to int64) (Slice, int64) {
 	if best != noRow {
 		p.Cause = table[best].cause
 	}
+	if p.Cause == Python && c.a.compiled {
+		p.Cause = HostCode
+	}
 	if best == rowSteps || best == noRow {
 		p.Call = -1
 	}

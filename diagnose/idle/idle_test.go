@@ -178,6 +178,9 @@ func TestCauses(t *testing.T) {
 		"communication": {func(l *line) {
 			l.work(recording.Collective, 200, 300, "ncclDevKernel_AllReduce_Sum_f32", l.launch(50))
 		}, map[idle.Cause]float64{idle.Communication: 100}},
+		"a collective that does not start": {func(l *line) {
+			l.work(recording.Collective, 2500, 2600, "ncclDevKernel_AllReduce_Sum_f32", l.launch(50))
+		}, map[idle.Cause]float64{idle.DeviceWait: 2400}},
 		"communication on the host": {func(l *line) {
 			l.host(op, 90, 190, "gloo:all_reduce")
 			l.kernel(200, 300, l.launch(190))

@@ -233,8 +233,8 @@ func (s *gapSweep) queued(call int32, from, to int64) {
 		}
 	case to-from <= latency && !late:
 		on.Cause = DeviceLatency
-	case s.a.IsCollective(s.next) || s.prev >= 0 && s.a.IsCollective(s.prev):
-		on.Cause = Communication
+	case to-from <= underWay && (s.a.IsCollective(s.next) || s.prev >= 0 && s.a.IsCollective(s.prev)):
+		on.Cause = Communication // other ranks hold up a collective's end, not its start
 	default:
 		on.Cause = DeviceWait
 	}

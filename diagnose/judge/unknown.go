@@ -29,9 +29,9 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 				"is not known")
 	case c.WorksRecorded == 0 && c.LaunchCalls > 0:
 		return diagnose.AddEvidence(nil, c.LaunchCalls, "calls", "trace.launches",
-			"the trace holds %.0f call%s that launch work on a device, and none of that work: the profiler was not "+
-				"asked for the device, or may not read it (%s)",
-			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "s"), c.Grounds.RecordDevice())
+			"the trace holds %.0f launch%s of work on a device, and none of that work: the profiler was not asked for "+
+				"the device, or may not read it (%s)",
+			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "es"), c.Grounds.RecordDevice())
 	case c.WorksRecorded == 0 && c.DeviceSign != "" && (c.ModelComputes || !c.DeviceListed):
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device", "%s", sayUnrecorded(c))
 	case c.WorksRecorded == 0 && !c.ModelComputes:

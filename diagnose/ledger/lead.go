@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // FindLead returns the row, other than the steps, that costs most, if it costs more than the device's
@@ -30,7 +31,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		return nil
 	}
 	lead := &diagnose.Lead{
-		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, best, steps),
+		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, best, steps), Ranks: exchanges(c),
 	}
 	if best.Name == diagnose.RowBetween {
 		if class == diagnose.CPUBound {
@@ -44,6 +45,11 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		lead.Beside = fmt.Sprintf("Other programs use %.1f cores meanwhile, so all of it takes longer", c.Costs.Others)
 	}
 	return lead
+}
+
+// exchanges reports whether a step exchanges something with another rank.
+func exchanges(c *diagnose.Case) bool {
+	return slices.ContainsFunc(c.Costs.Window.Steps, func(s recording.Step) bool { return s.Inside != nil && s.Inside.Exchange > 0 })
 }
 
 // findLeadOfStart returns the start of a run that had hardly begun to train, if a line of the program took most of it.
@@ -72,7 +78,7 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 		return false
 	case class == diagnose.NotTraining || class == diagnose.StartUp:
 		return false
-	case r.Name == diagnose.RowBetween && r.Line.String() == "" && !hasNoWord(class):
+	case r.Name == diagnose.RowBetween && (r.Line.String() == "" || r.Line.Kind == diagnose.Launching) && !hasNoWord(class):
 		return false // the class of the steps says as much
 	case r.Name.ComesOnce():
 		return r.Seconds >= diagnose.LeadingOnce && r.Share >= diagnose.LeadingOnceShare
@@ -83,7 +89,7 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 // besideModel are kinds of lines that compute no model, wherever it lies.
 var besideModel = []diagnose.Kind{
 	diagnose.Subprocess, diagnose.Saving, diagnose.Logging, diagnose.Uploading, diagnose.Plotting, diagnose.Metrics,
-	diagnose.Garbage, diagnose.Profiling, diagnose.Disk,
+	diagnose.Garbage, diagnose.Profiling, diagnose.Disk, diagnose.Compiling,
 }
 
 // hasNoWord reports whether the class of the steps says nothing of what the host does.

@@ -74,25 +74,12 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 	}
 }
 
-// busiest is the line of the program on which a row's thread is at work most, and the seconds of all such lines
-// of its function. Work of a function may lie on several lines.
+// busiest is the line of the program on which a row's thread is at work most, and the seconds of its function.
 func (f *filler) busiest(lines []diagnose.LoopLine, r *diagnose.Row) (first diagnose.LoopLine, seconds float64) {
-	type function struct{ file, name string }
-	sums := map[function]float64{}
-	at := func(line diagnose.LoopLine) function { return function{line.Own.File, line.Own.Function} }
-	lines = slices.DeleteFunc(slices.Clone(lines), func(line diagnose.LoopLine) bool {
+	return diagnose.BusiestFunction(lines, func(line diagnose.LoopLine) bool {
 		waits := line.Kind == diagnose.DeviceWait || slices.Contains(ofLoader, line.Kind)
-		return waits || line.Own.File == "" || f.isSaved(line) || f.isNamed(line.Line, r)
+		return !waits && line.Own.File != "" && !f.isSaved(line) && !f.isNamed(line.Line, r)
 	})
-	for _, line := range lines {
-		sums[at(line)] += line.Seconds
-	}
-	for _, line := range lines { // the first of the function that has most
-		if sum := sums[at(line)]; sum > seconds {
-			first, seconds = line, sum
-		}
-	}
-	return first, seconds
 }
 
 // unseen is by how much the time from a row's first span to its last is longer than the samples
@@ -244,12 +231,28 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 		return
 	}
 	line, found := seen.Lines[0], true
-	if r.Name == diagnose.RowCheckpoint {
+	switch r.Name {
+	case diagnose.RowCheckpoint:
 		line, found = seen.FirstOf(diagnose.Saving)
+	case diagnose.RowStartUp:
+		if work, seconds := diagnose.BusiestFunction(seen.Lines, isOfStart); seconds >= slowStart && !f.Requests.Known() {
+			r.Line, r.LineShare = work.Line, seconds/seen.Seconds
+			return
+		}
+	default:
 	}
 	if found {
 		r.Line, r.LineShare = line.Line, line.Share.Point
 	}
+}
+
+func isOfStart(line diagnose.LoopLine) bool { return isWorkOfStart(line.Line) }
+
+// isWorkOfStart reports whether a line is work of the program's own before its first step, and no import.
+func isWorkOfStart(line diagnose.Line) bool {
+	kinds := append([]diagnose.Kind{diagnose.Compiling}, beside...)
+	imports := line.Call.Imports() || line.Call.Function == "<module>"
+	return line.Own.File != "" && !imports && !slices.Contains(kinds, line.Kind)
 }
 
 // Kinds of lines of a launching thread: what a loader does mostly between epochs, all that it does,
@@ -323,7 +326,7 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		if edge != nil && edge.Line.Own == line.Own {
 			continue
 		}
-		if f.LoopLines.Looks >= fewLooks && line.Seconds >= diagnose.NamedLine*seconds {
+		if f.LoopLines.Looks >= fewLooks && f.LoopLines.SecondsAt(line) >= diagnose.NamedLine*seconds {
 			if line.Kind == diagnose.Collective {
 				line = f.followToLateRank(line)
 			}
@@ -331,8 +334,17 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		}
 		break
 	}
+	// of no work outside of the model: the calls of the model itself
+	if line, found := f.LoopLines.FirstOf(diagnose.Launching); found && line.Own.File != "" && f.LoopLines.Looks >= fewLooks &&
+		line.Share.Point >= mostlyModel {
+		return line.Line, line.Share.Point
+	}
 	return diagnose.Line{}, math.NaN()
 }
+
+// mostlyModel is the share of the looks at the launching thread from which one call of the model is where time goes
+// between steps that nothing else explains. [J]
+const mostlyModel = 0.5
 
 // followToLateRank returns the line on which another rank works meanwhile, if it does so for a good part of the time
 // in which this one waits in a collective; else the line of the collective.

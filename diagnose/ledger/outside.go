@@ -11,10 +11,10 @@ import (
 // seconds on a busy machine.
 const slowEnd = 5.0 // seconds
 
-// slowStart is the time that a line of the program's own takes before the first step from which a finding says so,
-// and slowStartShare its share of the run. [J] People wait that long without asking why.
+// slowStart is the time that a function of the program's own takes before the first step from which a finding says so,
+// and slowStartShare its share of the run. [J]
 const (
-	slowStart      = 8.0 // seconds
+	slowStart      = 3.0 // seconds
 	slowStartShare = 0.1
 )
 
@@ -22,8 +22,7 @@ const (
 // nor waits for the first batch.
 func startsSlowly(l diagnose.Ledger) (start diagnose.Row, slow bool) {
 	start = l.Find(diagnose.RowStartUp)
-	own := start.Line.Own.File != "" && start.IsOwnWork() && !start.Line.Call.Imports()
-	return start, own && start.Seconds*start.LineShare >= max(slowStart, slowStartShare*l.Wall)
+	return start, isWorkOfStart(start.Line) && start.IsOwnWork() && start.Seconds*start.LineShare >= max(slowStart, slowStartShare*l.Wall)
 }
 
 // FindSlowStart tells of a run that begins late because a line of the program works for long before its first step.

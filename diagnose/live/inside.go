@@ -185,6 +185,9 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	if f, ok := l.findTinyCopies(in); ok {
 		out = append(out, f)
 	}
+	if f, ok := l.findHostTensors(in); ok {
+		return append(out, f)
+	}
 	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger {
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = in.copying, in.copying
@@ -200,6 +203,26 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	}
 	return out
 }
+
+// findHostTensors tells of copies from pageable memory beside a batch that is pinned: the program makes these tensors in
+// its step, on the CPU.
+func (l filler) findHostTensors(in insideSteps) (diagnose.Finding, bool) {
+	d := l.judgedLoader()
+	pinned := d != nil && d.Pinned != nil && *d.Pinned && d.Tensors > 0
+	if !pinned || in.copying < diagnose.SerialTrigger || in.Copies < float64(d.Tensors+manyBeside) || in.Pageable < d.BatchBytes {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingHostTensors)
+	f.Share = in.copying
+	f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s, and its batch is pinned and has %s: the program makes the "+
+		"others in its step, on the CPU. Copies take %s of the time", quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
+		quantity.AboutBytes(d.BatchBytes), quantity.Percent(in.copying))
+	f.Advice = diagnose.TinyCopiesAdvice
+	return f, true
+}
+
+// manyBeside is how many copies a step has beside its batch, at least, for the program to make tensors in its step. [J]
+const manyBeside = 4
 
 // findTinyCopies tells of many small copies to the device. Those of the batch are known by its tensors and bytes,
 // and are left out.

@@ -185,8 +185,12 @@ func (l filler) askSmallKernels() diagnose.Quantity {
 	return q
 }
 
-// askAwaiting is whether the launching thread is waiting for something outside of the job.
+// askAwaiting is whether the launching thread is waiting for something outside of the job. Of several ranks each may
+// wait for another one.
 func (l filler) askAwaiting(w whereabouts) diagnose.Quantity {
+	if len(l.trainers) > 1 || len(l.listRanks()) > 1 {
+		return diagnose.Quantity{}
+	}
 	away := w.shareAway(l.Idle)
 	if !(w.Others < busyCores) {
 		away = 0

@@ -59,6 +59,9 @@ func addStack[K comparable](all *diagnose.LoopLines, places map[K]int, key K, li
 	}
 	if all.Lines[at].Seconds += s.Seconds; s.Asleep {
 		all.Lines[at].Asleep += s.Seconds
+		if s.Awaits == recording.AwaitsLock {
+			all.Lines[at].Locked += s.Seconds
+		}
 	}
 }
 

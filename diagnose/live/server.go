@@ -209,7 +209,27 @@ func (l filler) findServerLines() diagnose.LoopLines {
 		return cmp.Or(cmp.Compare(rankOfServer(a), rankOfServer(b)), cmp.Compare(b.Seconds, a.Seconds),
 			cmp.Compare(a.String(), b.String()))
 	})
+	holdersFirst(all.Lines)
 	return all
+}
+
+// holdersFirst puts a line that sleeps in a function before one of that function on which others wait for a lock: the
+// one that sleeps has it.
+func holdersFirst(lines []diagnose.LoopLine) {
+	for i, waits := range lines {
+		if waits.Kind != diagnose.Held || waits.Locked < waits.Seconds/2 {
+			continue
+		}
+		for k := i + 1; k < len(lines); k++ {
+			holds := lines[k]
+			if holds.Kind == diagnose.Held && holds.Locked < holds.Seconds/2 && holds.Own.File == waits.Own.File &&
+				holds.Own.Function == waits.Own.Function {
+				copy(lines[i+1:k+1], lines[i:k])
+				lines[i] = holds
+				break
+			}
+		}
+	}
 }
 
 // addServerStack adds a stack of a server's thread to its line.
@@ -267,16 +287,29 @@ var waitsForWork = []string{
 // spins are the files of libraries in which an idle thread waits on a core.
 var spins = []string{"vllm/distributed/utils.py", "vllm/distributed/device_communicators/shm_broadcast.py"}
 
+// serves are the files of libraries that a program calls to serve, until it ends.
+var serves = []string{
+	"uvicorn/", "hypercorn/", "asyncio/", "uvloop/", "aiohttp/web.py", "socketserver.py", "werkzeug/serving.py",
+	"grpc/_server.py", "litserve/", "ray/serve/api.py",
+}
+
 // awaitsWork reports whether a thread is waiting for work: it sleeps in a library that no line of the program
-// called, or asks again and again.
+// called, or that it called to serve, or asks again and again.
 func awaitsWork(s recording.Stack) bool {
-	if startsWithAny(s.Places[len(s.Places)-1].File, spins) {
+	innermost := s.Places[len(s.Places)-1].File
+	if startsWithAny(innermost, spins) {
 		return true
 	}
-	if !s.Asleep || slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && p.File[0] != '<' }) {
-		return false // "<string>" is code that a library made, as of multiprocessing's proxies
+	if !s.Asleep || !startsWithAny(innermost, waitsForWork) {
+		return false
 	}
-	return startsWithAny(s.Places[len(s.Places)-1].File, waitsForWork)
+	called := s.Places
+	for i, p := range s.Places {
+		if p.Own() && p.File[0] != '<' { // "<string>" is code that a library made, as of multiprocessing's proxies
+			called = s.Places[i+1:]
+		}
+	}
+	return len(called) == len(s.Places) || startsWithAny(called[0].File, serves)
 }
 
 // atImport reports whether a stack is that of a module's own code, which runs once, before any request.
@@ -324,10 +357,19 @@ var servedBy = kindsByFile{
 	}},
 }
 
+// ofTokenizers are parts of the names that functions of tokenizers have: tokenize, _convert_token_to_id,
+// convert_tokens_to_string, convert_ids_to_tokens.
+var ofTokenizers = []string{"tokeniz", "token_to_", "tokens_to_", "_to_token"}
+
+func isTokenizers(function string) bool {
+	name := strings.ToLower(function)
+	return slices.ContainsFunc(ofTokenizers, func(part string) bool { return strings.Contains(name, part) })
+}
+
 // kindOfServer returns what a server's thread does in a stack, by the innermost function that is known.
 func kindOfServer(s recording.Stack) diagnose.Kind {
 	for _, p := range slices.Backward(s.Places) {
-		if p.Own() && strings.Contains(strings.ToLower(p.Function), "tokeniz") {
+		if p.Own() && isTokenizers(p.Function) {
 			return diagnose.Tokenizes
 		}
 		if kind := servedBy.find(p.File); kind != "" {

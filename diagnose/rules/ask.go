@@ -124,7 +124,7 @@ func (c *inquiry) weighServer(class diagnose.Class) float64 {
 			return diagnose.DeviceBusy.Score(c.Requests.PassShare) * (1 - c.PassesSmall.Score) *
 				(1 - c.CacheIsFull.Score)
 		}
-		return 1
+		return c.weighPasses()
 	case diagnose.NoLoad:
 		return c.weighUnusedGPU()
 	case diagnose.WaitsOutside, diagnose.NotTraining, diagnose.CPUBound:
@@ -142,9 +142,18 @@ func (c *inquiry) weighServer(class diagnose.Class) float64 {
 // weighUnusedGPU is less than 1 if the model computes on the CPU and a GPU is there.
 func (c *inquiry) weighUnusedGPU() float64 {
 	if c.GPUCount > 0 && c.computesOnCPU() && !c.OnDevice {
-		return 0.3
+		return 1 - 0.7*c.weighPasses()
 	}
 	return 1
+}
+
+// weighPasses is whether passes take enough of the time in which requests are there for it to matter where they
+// compute.
+func (c *inquiry) weighPasses() float64 {
+	if math.IsNaN(c.Requests.PassShare) {
+		return 1
+	}
+	return diagnose.HostForRequests.Score(c.Requests.PassShare / max(1e-9, 1-c.Requests.None))
 }
 
 // isUnseen reports whether nothing was seen of a device, a step or a loader: what the

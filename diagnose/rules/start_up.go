@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -22,14 +24,26 @@ var startUp = Rule{
 		c.because(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", "trace.kernel",
 			"the trace shows a program's start, its warm-up: kernels run %s of the time, and %s take most of the rest. "+
 				"It says nothing about steady steps",
-			quantity.Percent(c.Shares.Kernel), whatStarts(c.Parts.Exchange)), c.GapEvidence, c.WarmUpEvidence)
+			quantity.Percent(c.Shares.Kernel), c.whatStarts()), c.GapEvidence, c.WarmUpEvidence)
 		return 1
 	},
 }
 
-// whatStarts is what a program's start is made of.
-func whatStarts(exchange float64) string {
-	if exchange > 0 {
+// whatStarts is what a program's start is made of. If the file shows less of that than of other work between a few
+// kernels, it is those gaps.
+func (c *inquiry) whatStarts() string {
+	first, other := c.Shares.Communication, 0.0
+	for _, cause := range c.Causes {
+		if slices.Contains([]string{"warm-up", "allocator", "communication"}, cause.Cause) {
+			first += cause.Share
+		} else {
+			other = max(other, cause.Share)
+		}
+	}
+	switch {
+	case first < other:
+		return "a few gaps in which the host works between its first calls"
+	case c.Parts.Exchange > 0:
 		return "contexts, modules, first allocations and first collectives"
 	}
 	return "contexts, modules and first allocations"

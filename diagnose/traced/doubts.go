@@ -46,7 +46,7 @@ func (t *filler) describeMissingRanks(run *recording.Run) string {
 	}
 	world := max(t.world, t.countGaps(seen))
 	missing := missingRanks(seen, world)
-	if len(missing) == 0 || len(seen) == 1 && t.parts.Exchange < leastExchange {
+	if len(missing) == 0 || len(seen) == 1 && t.parts.Exchange+t.d.Share(t.d.Opening) < leastExchange {
 		return ""
 	}
 	which := fmt.Sprintf("rank%s %s of %d %s missing", quantity.Ending(len(missing), "", "s"), joinRanks(missing),

@@ -41,9 +41,10 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	t.fillWindow(c, run)
 	t.fillDevice(c)
 	t.fillInput(c, run)
-	t.fillRest(c)
+	t.fillRest(c, run)
 	c.Rows = t.listRows(run)
 	c.RankComparison, c.Findings, c.TooFewSteps = t.describeRanks(), t.findAll(), false
+	c.Grounds.HostWork = t.grounds.HostWork
 	for i := range c.Findings {
 		c.Findings[i] = t.applyGrounds(c.Findings[i])
 	}
@@ -165,7 +166,7 @@ func (t *filler) fillInput(c *diagnose.Case, run *recording.Run) {
 }
 
 // fillRest takes what the other rules ask.
-func (t *filler) fillRest(c *diagnose.Case) {
+func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 	own := t.kernel + t.d.Share(t.d.Copy-t.d.Crossing)
 	busy := diagnose.DeviceAtWork
 	// next to nothing else takes the rest: it is work of the device's, too
@@ -174,6 +175,9 @@ func (t *filler) fillRest(c *diagnose.Case) {
 	}
 	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, busy, "")
 	leads := t.scoreDeviceLead(own)
+	if leads > c.DeviceBusy.Score && t.pacesSteps(run) {
+		leads = 0
+	}
 	// A short wait for input limits nothing where a faster device brings more.
 	c.InputShort.Score *= 1 - leads*(1-diagnose.InputBesideDevice.Score(t.parts.Input))
 	if leads > c.DeviceBusy.Score {
@@ -207,7 +211,8 @@ func (t *filler) fillRest(c *diagnose.Case) {
 	c.CollectivesRunAlone = diagnose.AskShare("Do collectives run without computation beside them?", t.parts.Exchange,
 		diagnose.ExchangeAlone, "").
 		WithEvidence(t.parts.Exchange, "ratio", "trace.communication",
-			"collectives run alone or are waited for %s of the window", quantity.Percent(t.parts.Exchange))
+			"collectives run alone or are waited for %s of the window%s", quantity.Percent(t.parts.Exchange),
+			t.describeOpening())
 	c.CopiesTakeTime, c.RoomForCopies = t.askCopies(), diagnose.Quantity{}
 	c.OneRankLate = t.askOneRankLate()
 	for _, q := range []*diagnose.Quantity{

@@ -125,21 +125,23 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingHostWork)
 	t.weigh(&f, t.d.LongWork)
 	cause := idle.Python
-	for _, c := range []idle.Cause{idle.CPUOp, idle.Unrecorded} {
+	for _, c := range []idle.Cause{idle.HostCode, idle.CPUOp, idle.Unrecorded} {
 		if t.d.Places[c].Time > t.d.Places[cause].Time {
 			cause = c
 		}
 	}
 	place := t.d.Places[cause]
 	t.locateCause(&f, cause)
+	t.grounds.HostWork.First = t.isFirst(place)
 	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s, while the launching thread does "+
 		"other work, the longest for %s", quantity.Percent(share), t.describeLongGaps(),
 		quantity.AboutSeconds(toSeconds(place.To-place.From)))
-	if t.isFirst(place) {
+	if t.grounds.HostWork.First {
 		f.Text += ", before the first kernel"
 	}
 	text, function := t.findMostly(idle.Slice.LongWork)
 	f.Text += text
+	t.grounds.HostWork.In = function
 	f.Advice = t.hostAdvice(function)
 	return f, true
 }
@@ -163,6 +165,10 @@ func (t *filler) hostAdvice(function string) string {
 		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(lower, part) })
 	}
 	switch {
+	case t.grounds.HostWork.Launches():
+		return "let one call do more, so that the device has work for longer than the call takes"
+	case t.grounds.HostWork.IsFirstCall():
+		return "nothing, if it is a first call, which comes once: record later steps"
 	case has(telling):
 		return "log, print and save every so many steps, or in another thread"
 	case has(preparing):

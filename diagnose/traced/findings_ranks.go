@@ -26,9 +26,9 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 		}
 	}
 	alone := float64(t.d.Communication) / float64(max(1, time))
-	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window: %.0f per step, %s each, %s of "+
-		"their time without computation beside them",
-		quantity.Percent(t.parts.Exchange), float64(count)/t.countSteps(),
+	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window%s: %.0f per step, %s each, %s "+
+		"of their time without computation beside them",
+		quantity.Percent(t.parts.Exchange), t.describeOpening(), float64(count)/t.countSteps(),
 		quantity.AboutSeconds(toSeconds(time/int64(max(1, count)))), quantity.Percent(min(1, alone)))
 	if perStep := float64(count) / t.countSteps(); perStep > diagnose.ManyExchanges {
 		f.Text += ": so many small ones cost latency, not bytes"
@@ -42,6 +42,18 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 		"(ddp_comm_hooks.bf16_compress_hook), model.no_sync() while gradients accumulate. A rank that waits for a " +
 		"slower one is not helped by any of them: compare the ranks"
 	return f, true
+}
+
+// leastOpening is the share of the window from which a sentence names the first collective apart. [J]
+const leastOpening = 0.005
+
+// describeOpening says what the share of collectives leaves out: the first one of the recording.
+func (t *filler) describeOpening() string {
+	share := t.d.Share(t.d.Opening)
+	if share < leastOpening {
+		return ""
+	}
+	return fmt.Sprintf(", the first one apart (%s: it may wait for another rank's start)", quantity.Percent(share))
 }
 
 // findProbableCommunication finds exchanges that no list knows: long kernels that use

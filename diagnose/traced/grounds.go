@@ -15,10 +15,12 @@ import (
 
 // groundsOf are those of a trace's judged device.
 func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
+	machine := hardware.MachineOf(t.gpu.Name)
 	return diagnose.Grounds{
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
-		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
+		Exchange: t.findExchange(), Reach: machine.Link.Reach, Chip: t.chip,
+		Joined: machine.GPU.NVLink.Value > 0, OneOwner: len(run.Facts.Processes) <= 1 && len(t.all.Devices) > 1,
 		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
 		Reads: float64(t.waits.Hidden.Count) / t.countSteps(), Kind: otherKind(run),
 		Updates: t.updatesAlone(), Shaped: t.shapedByData(),
@@ -161,7 +163,11 @@ func (t *filler) findExchange() recording.Exchange {
 func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 	// causes outside of the program do not depend on its framework
 	if f.Name != diagnose.FindingDeviceWait || !t.waitsForOutside() {
+		advice := f.Advice
 		f = diagnose.Translate(f, t.grounds.Framework)
+		if f.Name == diagnose.FindingHostWork && t.grounds.HostWork.Launches() {
+			f.Advice = advice // no input is prepared there
+		}
 	}
 	kept := slices.DeleteFunc(slices.Clone(f.Settings),
 		func(c stoker.Change) bool { return t.grounds.Refuse(c.Setting) != "" || t.grounds.LacksUnit(c) != "" })

@@ -199,8 +199,7 @@ func (t *filler) locateGap(f *diagnose.Finding, p idle.Place) {
 func worstCause(places *[idle.Causes]idle.Place) idle.Cause {
 	most := idle.Python
 	for _, cause := range []idle.Cause{
-		idle.CPUOp, idle.Unrecorded, idle.Launch, idle.GC, idle.Allocator,
-		idle.WarmUp,
+		idle.HostCode, idle.CPUOp, idle.Unrecorded, idle.Launch, idle.GC, idle.Allocator, idle.WarmUp,
 	} {
 		if places[cause].Time > places[most].Time {
 			most = cause

@@ -140,7 +140,8 @@ func (t *filler) measureBusy(stretches []stretch) []int64 {
 var waitsOf = map[idle.Cause]diagnose.WaitFor{
 	idle.DataLoader: diagnose.WaitInput, idle.Launch: diagnose.WaitLaunch, idle.CPUOp: diagnose.WaitLaunch,
 	idle.CopyIssue: diagnose.WaitCopy, idle.Communication: diagnose.WaitRanks, idle.Python: diagnose.WaitHost,
-	idle.Sync: diagnose.WaitHost, idle.Allocator: diagnose.WaitHost, idle.GC: diagnose.WaitHost,
+	idle.HostCode: diagnose.WaitHost,
+	idle.Sync:     diagnose.WaitHost, idle.Allocator: diagnose.WaitHost, idle.GC: diagnose.WaitHost,
 	idle.WarmUp: diagnose.WaitHost,
 }
 

@@ -122,7 +122,7 @@ func (t *filler) describeElsewhere() string {
 	if len(t.d.Steps) == 0 || mostlyElsewhere*t.d.WindowLength() > to-from {
 		return ""
 	}
-	return fmt.Sprintf("only the judged steps are judged: %s of the %s from the device's first work to its last",
+	return fmt.Sprintf("the judged steps are %s of the %s from the device's first work to its last: the rest is not judged",
 		quantity.AboutSeconds(toSeconds(t.d.WindowLength())), quantity.AboutSeconds(toSeconds(to-from)))
 }
 

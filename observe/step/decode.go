@@ -122,6 +122,7 @@ type hookRecord struct {
 	Ended   *int     `json:"ended"`
 	Tensors *int     `json:"tensors"`
 	Objects *int     `json:"objects"`
+	Padded  []int64  `json:"padded"`
 
 	// fetch
 	Count   int64    `json:"count"` // also in feed

@@ -489,6 +489,7 @@ func (in *Intake) addBatch(p *Process, r *hookRecord, now float64) bool {
 	if r.Objects != nil && *r.Objects > 0 && *r.Objects <= maxN {
 		l.Objects = *r.Objects
 	}
+	l.Padding.Add(r.Padded)
 	if r.Pinned != nil {
 		pinned := *r.Pinned
 		l.Pinned = &pinned

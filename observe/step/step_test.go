@@ -390,3 +390,17 @@ func TestSlowFetches(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// The padding of batches is summed; counts that cannot be are left out.
+func TestPaddingOfBatches(t *testing.T) {
+	in := NewIntake(0, &book{}, nil)
+	in.Take(packetOf(`{"k":"hello","role":"main"}`, `{"k":"loader","num_workers":2}`,
+		`{"k":"batch","bytes":8,"padded":[100,60,40]}`, `{"k":"batch","bytes":8,"padded":[100,20,0]}`, `{"k":"batch","bytes":8,"padded":null}`,
+		`{"k":"batch","bytes":8,"padded":[100,120,0]}`, `{"k":"batch","bytes":8,"padded":[100,20,30]}`, `{"k":"batch","bytes":8,"padded":[100,20,-1]}`,
+		`{"k":"batch","bytes":8,"padded":[1]}`), 1)
+	var f recording.Facts
+	in.Facts(&f)
+	if got := f.Loaders[0].Padding; got != (recording.Padding{Numbers: 200, Padded: 80, Beyond: 40}) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -19,7 +19,8 @@ type Requests struct {
 	Times   []float64 // of requests that were answered, ascending, seconds
 	Bunched float64   // variance over mean of how many came in a second: 1 of a Poisson process
 
-	within []bucket // instead of Times, of a server whose metrics were read
+	answered []answered // of which the hook told, in the order in which they came
+	within   []bucket   // instead of Times, of a server whose metrics were read
 
 	Passes    float64 // of the model, a second
 	PassShare float64 // share of the window in which the model was called
@@ -81,14 +82,23 @@ func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requ
 		done, _ := run.Find(recording.RequestsDone, s.Subject).Growth(from, to)
 		add(&r.Count, done)
 		add(&r.Flight, run.Find(recording.InFlight, s.Subject).Rate(from, to))
-		r.Times = append(r.Times, run.Find(recording.RequestTime, s.Subject).Between(from, to).V...)
+		r.addAnswered(run.Find(recording.RequestTime, s.Subject).Between(from, to))
 	}
 	slices.Sort(r.Times)
+	slices.SortFunc(r.answered, func(a, b answered) int { return cmp.Compare(a.came, b.came) })
 	r.within = readWithin(run, from, to)
 	r.Bunched = bunching(run, from, to)
 	r.addPasses(w, from, to)
 	r.addEngines(run, from, to)
 	return r
+}
+
+// addAnswered adds requests as they are recorded: how long each took, at its end.
+func (r *Requests) addAnswered(s recording.Series) {
+	r.Times = append(r.Times, s.V...)
+	for i, took := range s.V {
+		r.answered = append(r.answered, answered{s.T[i] - took, s.T[i]})
+	}
 }
 
 // preferHook leaves out what a server's own metrics told if the hook told it as well.

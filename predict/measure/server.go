@@ -1,9 +1,12 @@
 package measure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/serving"
@@ -14,8 +17,7 @@ import (
 const leastRequests = 30
 
 // FitServer takes a server's law from its requests and the passes of a window. most is how many requests a pass
-// takes at most; 0: as many as were seen. While any request is there the server works, so that the time with
-// requests, over the passes, is what a pass costs.
+// takes at most; 0: as many as were seen.
 func FitServer(r Requests, w recording.Window, most int) (serving.Server, error) {
 	if !r.Known() || !(r.Passes > 0) {
 		return serving.Server{}, errors.New("it holds no requests and passes of a model: record a server with stoker observe -- CMD")
@@ -26,6 +28,7 @@ func FitServer(r Requests, w recording.Window, most int) (serving.Server, error)
 	f := serving.Fit{
 		Rate: r.Rate, P50: r.Time(0.5), P99: r.Time(0.99), Busy: (1 - r.None) / r.Passes,
 		Batch: max(1, stat.Or(r.Batch, r.PerPass())), Most: most, CV: spreadOfPasses(w),
+		Passes: tellApart(r.answered, w),
 	}
 	if most <= 0 {
 		f.Most = 1
@@ -35,6 +38,73 @@ func FitServer(r Requests, w recording.Window, most int) (serving.Server, error)
 	}
 	f.PerRequest = boundSlope(w, f.Busy, f.Batch)
 	return serving.FitServer(f), nil
+}
+
+// answered is a request: when it came, and when its answer was done.
+type answered struct{ came, done float64 }
+
+// tellApart returns passes with what each cost. While any request is there the server works: a pass lasts from the end
+// of the one before, or from the request that found the server idle, to the last answer of its own. Times of work in
+// which passes and requests do not add up are left out.
+func tellApart(all []answered, w recording.Window) (passes []serving.Pass) {
+	if w.OneIn > 1 {
+		return nil
+	}
+	steps := slices.SortedFunc(slices.Values(w.Steps), func(a, b recording.Step) int {
+		return cmp.Compare(a.Start, b.Start)
+	})
+	for work := range busyTimes(all) {
+		begin, done := work[0].came, endsOf(work)
+		first, _ := slices.BinarySearchFunc(steps, begin, startsBefore)
+		last, _ := slices.BinarySearchFunc(steps, done[len(done)-1], startsBefore)
+		passes = append(passes, passesOf(steps[first:last], begin, done)...)
+	}
+	return passes
+}
+
+// startsBefore compares a step's start with a time.
+func startsBefore(s recording.Step, at float64) int { return cmp.Compare(s.Start, at) }
+
+// busyTimes yields the requests of each time in which any is there. They are sorted by when they came.
+func busyTimes(all []answered) iter.Seq[[]answered] {
+	return func(yield func([]answered) bool) {
+		for len(all) > 0 {
+			n, until := 1, all[0].done
+			for n < len(all) && all[n].came <= until {
+				until, n = max(until, all[n].done), n+1
+			}
+			if !yield(all[:n]) {
+				return
+			}
+			all = all[n:]
+		}
+	}
+}
+
+// endsOf returns when answers were done, in order.
+func endsOf(work []answered) []float64 {
+	done := make([]float64, len(work))
+	for i, a := range work {
+		done[i] = a.done
+	}
+	slices.Sort(done)
+	return done
+}
+
+// passesOf gives answers to passes in the order of both; nil if they do not add up.
+func passesOf(steps []recording.Step, begin float64, done []float64) (passes []serving.Pass) {
+	for _, s := range steps {
+		n := int(stat.Or(s.Samples, 1))
+		if n < 1 || n > len(done) {
+			return nil
+		}
+		passes = append(passes, serving.Pass{Requests: float64(n), Took: done[n-1] - begin})
+		begin, done = done[n-1], done[n:]
+	}
+	if len(done) > 0 {
+		return nil
+	}
+	return passes
 }
 
 // boundSlope is what each further request of a pass may cost: what the device's clock says of passes of several sizes,

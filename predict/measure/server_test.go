@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stoker-dev/stoker/predict/serving"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -41,5 +42,27 @@ func TestWhatIsNoServerIsRefused(t *testing.T) {
 	r.Count, r.Rate, r.None, r.Passes = 3, 1, 0.5, 1
 	if _, err := FitServer(r, recording.Window{}, 0); err == nil {
 		t.Error("three requests are too few")
+	}
+}
+
+// A pass is found between answers; a time in which passes and answers do not add up tells nothing.
+func TestPassesAreToldApart(t *testing.T) {
+	all := []answered{{0, 0.030}, {0.010, 0.060}, {0.012, 0.061}, {1, 1.030}, {2, 2.025}}
+	w := recording.Window{Steps: []recording.Step{
+		{Start: 2.002, Samples: 1}, {Start: 0.001, Samples: 1}, {Start: 0.031, Samples: 2}, {Start: 1.001, Samples: 3},
+	}}
+	want := []serving.Pass{{Requests: 1, Took: 0.030}, {Requests: 2, Took: 0.031}, {Requests: 1, Took: 0.025}}
+	got := tellApart(all, w)
+	if len(got) != len(want) {
+		t.Fatalf("passes %v, expected %v", got, want)
+	}
+	for i, p := range got {
+		if p.Requests != want[i].Requests || math.Abs(p.Took-want[i].Took) > 1e-9 {
+			t.Errorf("pass %d is %v, expected %v", i, p, want[i])
+		}
+	}
+	w.OneIn = 2
+	if got := tellApart(all, w); len(got) > 0 {
+		t.Errorf("of every second pass nothing can be told, got %v", got)
 	}
 }

@@ -18,10 +18,10 @@ func (p *play) apply(e Edit, v bounds.View) {
 		p.growExchanges(e.Batch, v)
 	}
 	if e.Fused {
-		p.fuseChains(v)
+		p.fuseChains(e, v)
 	}
 	if e.Graphs {
-		p.groupLaunches(v)
+		p.groupLaunches(e, v)
 	}
 	if e.NoAllocator {
 		p.dropKind(allocate)
@@ -191,17 +191,39 @@ func (p *play) skipOptimizer(v bounds.View) {
 	}
 }
 
+// keepsLaunch reports whether an edit leaves an item alone: what compiles a model does not compile its optimizer. If
+// the optimizer is all that the file holds, it is what is compiled.
+func (p *play) keepsLaunch(e Edit) func(item int32) bool {
+	if !e.Model {
+		return func(int32) bool { return false }
+	}
+	spans := p.t.optimizerSpans()
+	updates := func(item int32) bool {
+		it := &p.t.items[item]
+		return covers(spans[p.t.processOf(it.thread)], it.start)
+	}
+	for i := range p.t.items {
+		if p.t.items[i].kind == launch && !updates(int32(i)) {
+			return updates
+		}
+	}
+	return func(int32) bool { return false }
+}
+
 // optimizerSpans are the marked calls of optimizers, by process.
 func (t *Trace) optimizerSpans() map[int32][][2]int64 {
+	if t.updates != nil {
+		return t.updates
+	}
 	h := &t.t.Host
-	spans := map[int32][][2]int64{}
+	t.updates = map[int32][][2]int64{}
 	for i, kind := range h.Kind {
 		if kind == recording.Annotation && recording.OptimizerSpan(t.t.Names[h.Name[i]]) {
 			process := t.processOf(h.Thread[i])
-			spans[process] = append(spans[process], [2]int64{h.Start[i], h.End[i]})
+			t.updates[process] = append(t.updates[process], [2]int64{h.Start[i], h.End[i]})
 		}
 	}
-	return spans
+	return t.updates
 }
 
 func covers(spans [][2]int64, at int64) bool {

@@ -20,6 +20,7 @@ type Edit struct {
 
 	Graphs bool // launches are grouped as by CUDA graphs
 	Fused  bool // chains of elementwise kernels become one kernel each
+	Model  bool // both do so for the model alone: the optimizer's launches stay
 
 	TF32 bool // matrix kernels run on Tensor Cores, data stays float32
 	Half bool // fp16 or bf16: matrix kernels on Tensor Cores, half the bytes elsewhere

@@ -26,6 +26,7 @@ const (
 	LinkDown            // copies to the device
 	LinkUp              // copies to the host
 	AllStreams          // kernels of all streams, which the recording does not show next to each other
+	BothLinks           // copies of both directions, which the recording does not show next to each other
 )
 
 // lane is one resource of one device.
@@ -49,12 +50,13 @@ func (t *Trace) laneOf(i int32) lane {
 	return lane{}
 }
 
-// listResources are the resources that work on a lane takes: a kernel's stream, and the device.
+// listResources are the resources that work on a lane takes: a kernel's stream, and the device; a copy's direction,
+// and the link.
 func (l lane) listResources() []lane {
 	if l.on == Stream {
 		return []lane{l, {AllStreams, l.device, 0}}
 	}
-	return []lane{l}
+	return []lane{l, {BothLinks, l.device, 0}}
 }
 
 // queueCopies finds, for each copy over a link, the one before it in its direction. Two that
@@ -115,13 +117,24 @@ func (p *play) floor() (ns float64, on Resource) {
 			}
 		}
 	}
+	var most [BothLinks + 1]float64
 	for l, sum := range sums {
-		if least := t.typical(sum.steps); least > ns || least == ns && l.on < on {
-			ns, on = least, l.on
+		most[l.on] = max(most[l.on], t.typical(sum.steps))
+	}
+	for _, l := range []Resource{Stream, LinkDown, LinkUp, AllStreams, BothLinks} { // those of one thing first
+		if most[l] > ns {
+			if ns*sharedShows < most[l] {
+				on = l
+			}
+			ns = most[l]
 		}
 	}
 	return ns, on
 }
+
+// sharedShows is how many times as long as one stream or direction all of them take for the limit to be that they
+// share. [J]
+const sharedShows = 1.02
 
 // Floor is the least that a step takes after an edit, at its best.
 func (t *Trace) Floor(e Edit) Floor {
@@ -148,6 +161,7 @@ func (t *Trace) floorOf(e Edit) (ns float64, on Resource) {
 	if e.changesAny() {
 		p.apply(e, bounds.Optimist)
 	}
+	defer t.endPlay(p)
 	return p.floor()
 }
 

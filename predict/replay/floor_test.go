@@ -103,3 +103,23 @@ func TestKernelsFillADevice(t *testing.T) {
 		t.Errorf("%v of a device that is busy two thirds of the time", s)
 	}
 }
+
+// Copies of both directions share the link, if the recording does not show them next to each other.
+func TestDirectionsShareALink(t *testing.T) {
+	loop := func(aside bool) *Trace {
+		return ready(t, program(8, func(h *host) {
+			h.pinned(22, 6000, 150_000_000)
+			if !aside {
+				h.sync()
+			}
+			h.toHost(20, 6000, 150_000_000)
+			h.sync()
+		}))
+	}
+	f := loop(false).Floor(Edit{SyncEvery: Never})
+	if f.On != BothLinks {
+		t.Errorf("%v is full, want the link", f.On)
+	}
+	near(t, "at least, one after the other", 1e6*f.Seconds, 12_000, 0.01)
+	near(t, "at least, side by side", 1e6*loop(true).Floor(Edit{SyncEvery: Never}).Seconds, 6000, 0.01)
+}

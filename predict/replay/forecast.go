@@ -28,10 +28,12 @@ func (t *Trace) checkReplay() Check {
 		Steps: t.judged[1] - t.judged[0], Seen: t.seen, Cut: t.calls < len(t.t.Host.Start), Path: p.criticalPath(),
 		Spent: p.pathByName(),
 	}
+	t.endPlay(p)
 	p = t.startPlay()
 	p.takeUsual()
 	p.runAll()
 	c.Usual = t.typical(p.stepTimes()) / 1e9
+	t.endPlay(p)
 	return c
 }
 
@@ -77,6 +79,7 @@ func (t *Trace) playEdit(e Edit, v bounds.View) outcome {
 		p.apply(e, v)
 	}
 	p.runAll()
+	defer t.endPlay(p)
 	return outcome{t.usualStep(e, p.stepTimes()), p.criticalPath()}
 }
 

@@ -50,9 +50,12 @@ type Trace struct {
 	check    *Check
 	likely   map[Edit]outcome // of edits that were played in the likely view
 	floors   map[Edit]Floor
-	late     float64 // LateShare; NaN not asked yet
-	unedited float64 // a step of the replay without an edit, ns
-	uneven   bool    // its steps are
+	fresh    *play                // with the recorded times, never run; nil until one is asked for
+	ended    *play                // one that may be used again
+	updates  map[int32][][2]int64 // the optimizer's calls by process; nil until they are asked for
+	late     float64              // LateShare; NaN not asked yet
+	unedited float64              // a step of the replay without an edit, ns
+	uneven   bool                 // its steps are
 
 	usual int64 // the same in the median, of work that had nothing to wait for
 }

@@ -96,24 +96,32 @@ const longestChain = 8
 // fuseChains makes one kernel of elementwise kernels that follow each other on a stream
 // with the same grid: of m, 2/(m+1) of the bytes remain (d = a + b + c: 2/3), and
 // one launch.
-func (p *play) fuseChains(v bounds.View) {
-	d := &p.t.t.Device
-	chains := map[[2]int32][]int32{}
+func (p *play) fuseChains(e Edit, v bounds.View) {
+	d, keeps := &p.t.t.Device, p.keepsLaunch(e)
+	chains := map[[2]int32]*[]int32{}
+	var last [2]int32
+	var chain *[]int32 // of the last stream: most works follow one of the same
 	for i := range int32(len(p.t.works)) {
 		stream := [2]int32{d.Device[i], d.Stream[i]}
-		chain := chains[stream]
-		elementwise := p.t.works[i].kind == recording.Kernel && isMarked(p.t.marks.Elementwise, d.Name[i])
-		if n := len(chain); n > 0 && (!elementwise || n == longestChain || d.Blocks[chain[0]] != d.Blocks[i]) {
-			p.fuseChain(chain, v)
-			chain = chain[:0]
+		if chain == nil || stream != last {
+			if last, chain = stream, chains[stream]; chain == nil {
+				chain = &[]int32{}
+				chains[stream] = chain
+			}
+		}
+		w := &p.t.works[i]
+		elementwise := w.kind == recording.Kernel && isMarked(p.t.marks.Elementwise, d.Name[i]) &&
+			(w.item < 0 || !keeps(w.item))
+		if n := len(*chain); n > 0 && (!elementwise || n == longestChain || d.Blocks[(*chain)[0]] != d.Blocks[i]) {
+			p.fuseChain(*chain, v)
+			*chain = (*chain)[:0]
 		}
 		if elementwise {
-			chain = append(chain, i)
+			*chain = append(*chain, i)
 		}
-		chains[stream] = chain
 	}
 	for _, chain := range chains {
-		p.fuseChain(chain, v)
+		p.fuseChain(*chain, v)
 	}
 }
 
@@ -149,12 +157,14 @@ func (p *play) shrink(item int32, left float64) {
 // groupLaunches launches the kernels between two things that a graph cannot hold (synchronisations,
 // copies, loading) with one call: what the host takes for the others goes, and
 // what follows each other on a stream does so at the device's own pace.
-func (p *play) groupLaunches(v bounds.View) {
-	left := v.PickCost(graphHost)
+func (p *play) groupLaunches(e Edit, v bounds.View) {
+	left, keeps := v.PickCost(graphHost), p.keepsLaunch(e)
 	first := true
 	for i := range p.t.items {
 		it := &p.t.items[i]
 		switch {
+		case keeps(int32(i)):
+			first = true
 		case it.kind == launch && it.work >= 0 && !p.free[i]:
 			if !first {
 				p.shrink(int32(i), left)
@@ -167,7 +177,7 @@ func (p *play) groupLaunches(v bounds.View) {
 		}
 	}
 	for i := range p.t.works {
-		if w := &p.t.works[i]; w.kind == recording.Kernel && w.item >= 0 {
+		if w := &p.t.works[i]; w.kind == recording.Kernel && w.item >= 0 && !keeps(w.item) {
 			p.gap[i] = min(p.gap[i], p.t.latest)
 			p.flight[i] = min(p.flight[i], p.t.flight)
 		}

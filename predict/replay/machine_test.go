@@ -110,6 +110,13 @@ func (h *host) pinned(stream int32, us float64, bytes int64) {
 	h.now += call
 }
 
+// toHost is a copy back that the thread does not wait for.
+func (h *host) toHost(stream int32, us float64, bytes int64) {
+	c := h.span(recording.Runtime, h.now, h.now+call, "cudaMemcpyAsync")
+	h.work(recording.Copy, stream, us, "Memcpy DtoH (Device -> Pinned)", c, bytes)
+	h.now += call
+}
+
 // sync waits for all streams.
 func (h *host) sync() {
 	end := h.now + 2

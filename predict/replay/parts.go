@@ -49,6 +49,11 @@ func (p CriticalTime) total() int64 {
 	return sum
 }
 
+// HostShare is the share of the path in which the host computes or launches.
+func (p CriticalTime) HostShare() float64 {
+	return float64(p[Host]+p[Launching]) / float64(max(1, p.total()))
+}
+
 // binds are the two resources with most of the path.
 func (p CriticalTime) binds(several bool) (first, second stoker.Resource) {
 	var order []stoker.Resource

@@ -29,16 +29,58 @@ type play struct {
 	reason     []uint8
 }
 
-// startPlay makes the trace's own times ready.
+// startPlay makes the trace's own times ready. A play that has ended is used again.
 func (t *Trace) startPlay() *play {
+	if t.fresh == nil {
+		t.fresh = t.makePlay()
+		t.fresh.takeRecorded()
+	}
+	p := t.ended
+	if t.ended = nil; p == nil {
+		p = t.makePlay()
+	}
+	p.takeTimes(t.fresh)
+	return p
+}
+
+// endPlay hands a play back: nothing of it is looked at any more.
+func (t *Trace) endPlay(p *play) { t.ended = p }
+
+// takeTimes makes a play what another one was before it ran.
+func (p *play) takeTimes(of *play) {
+	copy(p.think, of.think)
+	copy(p.own, of.own)
+	copy(p.flight, of.flight)
+	copy(p.gap, of.gap)
+	copy(p.length, of.length)
+	copy(p.prev, of.prev)
+	copy(p.dep, of.dep)
+	copy(p.depGap, of.depGap)
+	copy(p.late, of.late)
+	clear(p.free)
+	for _, times := range [][]int64{p.from, p.to, p.begin, p.end} {
+		clear(times)
+	}
+	clear(p.cause)
+	clear(p.reason)
+	p.early, p.ready, p.queue = nil, nil, loader{}
+}
+
+// makePlay makes room for a play.
+func (t *Trace) makePlay() *play {
 	n, m := len(t.items), len(t.works)
-	p := &play{
+	return &play{
 		t: t, think: make([]int64, n), own: make([]int64, n), free: make([]bool, n),
 		flight: make([]int64, m), gap: make([]int64, m), length: make([]int64, m), prev: make([]int32, m),
 		dep: make([]int32, m), depGap: make([]int64, m), late: make([]int64, m),
 		from: make([]int64, n), to: make([]int64, n), begin: make([]int64, m), end: make([]int64, m),
 		cause: make([]uint8, n), reason: make([]uint8, m),
 	}
+}
+
+// takeRecorded takes the times that were recorded.
+func (p *play) takeRecorded() {
+	t := p.t
 	for i := range t.items {
 		it := &t.items[i]
 		p.think[i], p.own[i] = it.start, it.end-it.start
@@ -55,7 +97,6 @@ func (t *Trace) startPlay() *play {
 	for i := range t.works {
 		p.takeWork(int32(i))
 	}
-	return p
 }
 
 // takeWork splits what was between a work's call, the work before it and its

@@ -142,6 +142,28 @@ func TestGraphLaunch(t *testing.T) {
 	}
 }
 
+// What compiles a model leaves the launches of its optimizer.
+func TestOptimizerIsNotCompiled(t *testing.T) {
+	tr := ready(t, program(8, func(h *host) {
+		launch := func() {
+			for range 100 {
+				h.think(16)
+				h.kernel(2)
+			}
+		}
+		launch()
+		from := h.now
+		launch()
+		h.span(recording.Annotation, from, h.now, "Optimizer.step#AdamW.step")
+	}))
+	exact(t, tr)
+	model, _ := EditOf([]stoker.Change{{Setting: stoker.Compile, To: "reduce-overhead"}})
+	all, _ := EditOf([]stoker.Change{{Setting: stoker.CUDAGraphs, To: true}})
+	if compiled, whole := likelyStep(tr, model), likelyStep(tr, all); compiled < 2300 || compiled > 2600 || whole > 1200 {
+		t.Errorf("compiled: %.0f us, as one graph: %.0f us, of 4000, half of them the optimizer's", compiled, whole)
+	}
+}
+
 func TestBackwardThread(t *testing.T) {
 	m := newMachine()
 	main := m.rank()

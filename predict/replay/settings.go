@@ -69,7 +69,7 @@ func (e Edit) joinedWith(o Edit) Edit {
 	e.PinMemory, e.NonBlocking = e.PinMemory || o.PinMemory, e.NonBlocking || o.NonBlocking
 	e.SideStream, e.MergeCopies = e.SideStream || o.SideStream, e.MergeCopies || o.MergeCopies
 	e.SyncEvery = max(e.SyncEvery, o.SyncEvery)
-	e.Graphs, e.Fused = e.Graphs || o.Graphs, e.Fused || o.Fused
+	e.Graphs, e.Fused, e.Model = e.Graphs || o.Graphs, e.Fused || o.Fused, e.Model || o.Model
 	e.TF32, e.Half = e.TF32 || o.TF32, e.Half || o.Half
 	e.Batch = max(e.Batch, o.Batch)
 	e.Accumulate = max(e.Accumulate, o.Accumulate)
@@ -123,7 +123,9 @@ var readings = map[stoker.Setting]editReader{
 	stoker.Precision: {func(v any) (Edit, bool) {
 		return Edit{Half: true}, v == "bf16" || v == "fp16" || v == "half"
 	}, "bf16 or fp16"},
-	stoker.Compile:   {func(v any) (Edit, bool) { return Edit{Fused: true, Graphs: v != "default"}, v != "" }, ""},
+	stoker.Compile: {func(v any) (Edit, bool) {
+		return Edit{Fused: true, Graphs: v != "default", Model: true}, v != ""
+	}, ""},
 	stoker.Allocator: {func(any) (Edit, bool) { return Edit{NoAllocator: true}, true }, ""},
 	stoker.ManualGC:  {func(any) (Edit, bool) { return Edit{NoCollector: true}, true }, ""},
 	stoker.Device: {func(v any) (Edit, bool) {

@@ -1,8 +1,9 @@
 // Package serving says how long requests take at another load than the one that was recorded.
 //
 // The model is one queue: requests wait in order, and a free server takes up to a number of them into
-// one pass. How long a pass takes follows from a recording: a server works while it has requests, so a
-// pass costs the time with requests over the number of passes. Kinds of models and devices do not matter.
+// one pass. How long a pass takes follows from a recording: from the end of the pass before, or from the request that
+// found the server idle, to its last answer. Where passes cannot be told apart so, one costs the time with requests
+// over their number. Kinds of models and devices do not matter.
 //
 // It does not know servers that answer requests side by side in several processes, nor language
 // models whose requests join and leave a pass at every token (package language).
@@ -23,6 +24,8 @@ type Line struct {
 	PerRequest float64 // and for each of them
 	Most       int     // requests of a pass
 	CV         float64 // of the time of a pass
+
+	spread []float64 // what recorded passes took over what the line says of them; empty: only CV is known
 }
 
 // Capacity is how many requests a second a line answers at most.
@@ -54,14 +57,20 @@ type Fit struct {
 	Most           int        // and at most
 	PerRequest     [2]float64 // what each further request of a pass costs, at least and at most
 	CV             float64    // of the time of a pass
+	Passes         []Pass     // each that was told apart
 }
 
 // FitServer are the lines that explain what was measured.
 func FitServer(f Fit) Server {
 	s := Server{Rate: f.Rate, P50: f.P50, P99: f.P99}
+	if len(f.Passes) >= fewPasses {
+		s.Lines = linesThrough(f)
+		return s
+	}
 	for _, perRequest := range f.PerRequest {
 		for _, cv := range []float64{leastCV, min(mostCV, f.CV+leastCV)} {
-			s.Lines = append(s.Lines, Line{max(0, f.Busy-perRequest*f.Batch), perRequest, f.Most, cv})
+			perPass := max(0, f.Busy-perRequest*f.Batch)
+			s.Lines = append(s.Lines, Line{PerPass: perPass, PerRequest: perRequest, Most: f.Most, CV: cv})
 		}
 	}
 	return s
@@ -97,7 +106,7 @@ func (s Server) At(rate float64) Forecast {
 	}
 	var p50, p99, plain50, plain99 []float64
 	for i, l := range s.Lines {
-		for k := range replicates / len(s.Lines) {
+		for k := range max(1, replicates/len(s.Lines)) {
 			was := l.simulate(s.Rate, rand.New(rand.NewPCG(uint64(i), uint64(replicates+k))))
 			now := l.simulate(rate, rand.New(rand.NewPCG(uint64(i), uint64(k))))
 			plain50, plain99 = append(plain50, stat.Quantile(now, 0.5)), append(plain99, stat.Quantile(now, 0.99))
@@ -134,7 +143,6 @@ func (l Line) simulate(rate float64, chance *rand.Rand) []float64 {
 	for at := chance.ExpFloat64() / rate; at < minute || len(came) < fewRequests; at += chance.ExpFloat64() / rate {
 		came = append(came, at)
 	}
-	sigma := math.Sqrt(math.Log1p(l.CV * l.CV))
 	times, free := make([]float64, 0, len(came)), 0.0
 	for i := 0; i < len(came); {
 		begin := max(free, came[i])
@@ -142,7 +150,7 @@ func (l Line) simulate(rate float64, chance *rand.Rand) []float64 {
 		for i+n < len(came) && n < l.Most && came[i+n] <= begin {
 			n++
 		}
-		free = begin + (l.PerPass+float64(n)*l.PerRequest)*math.Exp(sigma*chance.NormFloat64()-sigma*sigma/2)
+		free = begin + (l.PerPass+float64(n)*l.PerRequest)*l.draw(chance)
 		for _, at := range came[i : i+n] {
 			times = append(times, free-at)
 		}
@@ -150,4 +158,13 @@ func (l Line) simulate(rate float64, chance *rand.Rand) []float64 {
 	}
 	slices.Sort(times)
 	return times
+}
+
+// draw is what a pass takes over what the line says of it.
+func (l Line) draw(chance *rand.Rand) float64 {
+	if len(l.spread) > 0 {
+		return l.spread[chance.IntN(len(l.spread))]
+	}
+	sigma := math.Sqrt(math.Log1p(l.CV * l.CV))
+	return math.Exp(sigma*chance.NormFloat64() - sigma*sigma/2)
 }

@@ -46,3 +46,28 @@ func TestServerIsFoundAgain(t *testing.T) {
 		t.Errorf("beyond its capacity a queue has no p99, it says %+v", over.P99)
 	}
 }
+
+// Passes of one to three requests say what passes of sixteen take, and how they scatter.
+func TestCapacityFollowsFromSmallPasses(t *testing.T) {
+	chance, truth := rand.New(rand.NewPCG(5, 5)), Line{PerPass: 0.02, PerRequest: 0.004, Most: 16, CV: 0.1}
+	fit := Fit{Rate: 20, P50: 0.03, P99: 0.06, Busy: 0.027, Batch: 1.7, Most: 16, PerRequest: [2]float64{0, 0.027 / 1.7}}
+	for i := range 300 {
+		n := float64(1 + i%3)
+		fit.Passes = append(fit.Passes, Pass{n, (truth.PerPass + n*truth.PerRequest) * truth.draw(chance)})
+	}
+	c := FitServer(fit).Capacity()
+	if want := truth.Capacity(); !(c.Low <= want && want <= c.High) || c.High/c.Low > 1.6 {
+		t.Errorf("capacity %+v, it is %.0f", c, want)
+	}
+}
+
+// A pass never costs less than none: sizes that hardly vary leave the cost of a further request open.
+func TestEqualPassesLeaveTheSlopeOpen(t *testing.T) {
+	fit := Fit{Rate: 10, P50: 0.03, P99: 0.05, Busy: 0.03, Batch: 1, Most: 8, PerRequest: [2]float64{0, 0.03}}
+	for range 40 {
+		fit.Passes = append(fit.Passes, Pass{1, 0.03})
+	}
+	if c := FitServer(fit).Capacity(); math.Abs(c.Low-1/0.03) > 1 || math.Abs(c.High-8/0.03) > 1 {
+		t.Errorf("capacity %+v, it may be anything from 33 to 267", c)
+	}
+}

@@ -7,7 +7,7 @@ import os
 import sys
 from _weakref import ref
 
-from . import channel, classes, guard, now, part
+from . import channel, classes, guard, now, padding, part
 
 WALK_NODES = 1000  # of a nested batch
 TORCH, STOKER = "torch.utils.data.dataloader", "stoker.loader.dataloader"
@@ -338,7 +338,7 @@ def _children(thing):
 
 def tell_batch(state, loader, batch, ended):
     torch = state.torch
-    tensors, size, largest, dtype, ask = 0, 0, -1, None, None
+    tensors, size, largest, dtype, ask, padded = 0, 0, -1, None, None, None
     with torch._C.DisableTorchFunction():
         walked = [0]
         for found in walk(torch, batch, walked):
@@ -347,8 +347,9 @@ def tell_batch(state, loader, batch, ended):
             if nbytes > largest:
                 largest, dtype = nbytes, str(found.dtype).replace("torch.", "")
                 ask = found if isinstance(found, torch.Tensor) else None
+            padded = padded or padding.count_padding(torch, found)
         pinned = is_pinned(state, loader, ask)
-    record = {"k": "batch", "loader": loader.number, "bytes": size, "samples": samples_of(torch, loader, batch)}
+    record = {"k": "batch", "loader": loader.number, "bytes": size, "samples": samples_of(torch, loader, batch), "padded": padded}
     state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors, objects=walked[0] - tensors, ended=ended)))
 
 

@@ -48,8 +48,8 @@ class Devices(object):
         # In use by one thread at a time. No thread blocks on it here; a capture that begins blocks until we are done (`capture_begins`).
         self.lock = allocate_lock()
 
-    def point(self, t, tid):
-        """Record a point on the device's clock, or say why not."""
+    def point(self, t, tid, before=False):
+        """Record a point on the device's clock, or say why not. `before`: the thread has not launched yet, perhaps."""
         if not self.lock.acquire(False):
             return "asked by two threads at once"
         try:
@@ -57,7 +57,7 @@ class Devices(object):
             if len(pending) >= PENDING_PAIRS:
                 return "pool exhausted"
             emulated = self.emulated.present(t)
-            found = self.emulated.record(tid) if emulated else self.cuda.record(t, tid)
+            found = self.emulated.record(tid, before) if emulated else self.cuda.record(t, tid)
             if type(found) is str:
                 return found
             point = Point()
@@ -257,13 +257,13 @@ class _Emulated(object):
             self.found = tuple(ref(device) for device in current()) if current is not None else ()
         return self.found
 
-    def record(self, tid):
+    def record(self, tid, before):
         if len(self.found) > 1:
             return "several devices"
         device = self.found[0]()
         if device is None:
             return "no device"
-        if device.launch_thread not in (None, tid):
+        if not before and device.launch_thread not in (None, tid):
             return OTHER_THREAD
         return device.index, 0, device.event()
 

@@ -8,8 +8,8 @@ number, prints nothing, keeps no reference to a batch, and decides nothing: the 
 Neighbours. python/hook (Go) carries these files, observe writes them to a private folder and reads the socket in the
 words of protocol.txt; stoker.emulated is a device to test with.
 
-This file is what the parts share. They are loaded when torch is there: guard, channel, describe, device, boundary,
-fetch, lend, process, patches; then split, inside, own, inputs, serving, trace, log, ending where they are needed, and apply, precision, live,
+This file is what the parts share. They are loaded when torch is there: guard, channel, padding, describe, device,
+boundary, fetch, lend, process, patches; then split, inside, own, inputs, serving, trace, log, ending where they are needed, and apply, precision, live,
 voice, state for `stoker tune`. A part says `from . import NAME`.
 
 The user's program comes first:
@@ -46,13 +46,16 @@ WANTED = (
     "grain._src.python.dataset.dataset",
     "uvicorn.protocols.http.h11_impl",
     "uvicorn.protocols.http.httptools_impl",
+    "http.server",
+    "aiohttp.web_protocol",
+    "grpc._server",
     "vllm.v1.engine.core",
     "vllm.v1.worker.gpu_worker",
     "vllm.v1.core.sched.scheduler",
     "transformers.generation.continuous_batching.continuous_api",
     "transformers.generation.continuous_batching.offloading_manager",
 )
-PARTS = "guard channel classes describe device boundary fetch garbage process patches split inside own lend inputs serving trace log ending apply precision live voice state".split()
+PARTS = "guard channel classes padding describe device boundary fetch garbage process patches split inside own lend inputs serving trace log ending apply precision live voice state".split()
 
 
 class _Now(object):

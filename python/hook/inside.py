@@ -40,7 +40,7 @@ from . import channel, describe, device, guarded, lend, now
 class _Sample(object):
     """One step that is looked into. A mark is (part that begins, time, point on the device's clock or None)."""
 
-    __slots__ = ("step", "ident", "tid", "marks", "stack", "seen", "lost", "device", "calls", "counts", "replaced")
+    __slots__ = ("step", "ident", "tid", "marks", "stack", "seen", "lost", "device", "wrong", "calls", "counts", "replaced")
 
 
 class Inside(object):
@@ -86,16 +86,18 @@ class Inside(object):
         if sample is not None:
             self.close(sample.step.loader is step.loader and sample.step.iter == step.iter and not step.first)
         self.read(step.tid)
-        if t >= self.due and step.loader.count >= FIRST_STEPS and len(self.pending) < PENDING and self.worker in (None, step.tid):
+        works_here = step.loader.number < 0 or self.worker in (None, step.tid)  # a server's passes may come from threads in turn
+        if t >= self.due and step.loader.count >= FIRST_STEPS and len(self.pending) < PENDING and works_here:
             self.open(step, t)
 
     def open(self, step, t):
-        begin = self.state.devices.point(t, step.tid)
+        begin = self.state.devices.point(t, step.tid, step.loader.number < 0)
         if type(begin) is str and begin != "no device":
             return
         sample = _Sample()
         sample.step, sample.tid, sample.ident = step, step.tid, get_ident()
         sample.device, sample.seen, sample.lost, sample.calls = type(begin) is not str, False, False, 0
+        sample.wrong = None
         sample.stack = [INPUT] if step.loader.number >= 0 else []
         sample.marks = [(sample.stack[-1] if sample.stack else REST, t, begin)]
         sample.counts = _Counts()
@@ -169,7 +171,14 @@ class Inside(object):
         if sample is self.here() and part in sample.stack:
             while sample.stack.pop() != part:
                 pass
+            if sample.device and part == FORWARD and sample.step.loader.number < 0:
+                self.note_launcher(sample)
             self.mark(sample, sample.stack[-1] if sample.stack else REST)
+
+    def note_launcher(self, sample):
+        """Whether another thread launched this pass. Now: the next pass may be another thread's."""
+        point = sample.marks[0][2]
+        sample.wrong = point.device.wrong_thread(point) is not None
 
     def never_mind(self, sample):
         """The part that was entered last does not count."""
@@ -178,7 +187,7 @@ class Inside(object):
 
     def mark(self, sample, part):
         t = monotonic_ns()
-        point = self.state.devices.point(t, sample.tid) if sample.device else None
+        point = self.state.devices.point(t, sample.tid, sample.step.loader.number < 0) if sample.device else None
         sample.marks.append((part, t, point))
         sample.lost = len(sample.marks) >= MARKS or (sample.device and not device.comparable(sample.marks[0][2], point))
         return not sample.lost
@@ -195,8 +204,8 @@ class Inside(object):
     # What was measured.
 
     def read(self, tid):
-        """Tell the sampled steps of this thread that the device has passed. It does not block."""
-        while self.pending and self.pending[0].tid == tid and self.passed(self.pending[0]):
+        """Tell the sampled steps of this thread, and passes of any, that the device has passed. It does not block."""
+        while self.pending and (self.pending[0].tid == tid or self.pending[0].step.loader.number < 0) and self.passed(self.pending[0]):
             self.pending.pop(0)
 
     def passed(self, sample):
@@ -207,7 +216,7 @@ class Inside(object):
             device = points[0].device
             if not device.passed(points[-1].event):
                 return False
-            if device.wrong_thread(points[0]) is None:
+            if not (device.wrong_thread(points[0]) is not None if sample.wrong is None else sample.wrong):
                 self.report(sample, [device.elapsed_ns(a.event, b.event) for a, b in zip(points, points[1:])], device.name)
             for point in points:
                 device.give_back(point)

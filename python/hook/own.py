@@ -80,8 +80,8 @@ class Own(object):
         inside, last = self.inside, self.open
         fed = inside.asked != self.asked
         self.asked = inside.asked
-        if inside.sample is not None and inside.sample.step is last and (fed or last.tid != tid):
-            inside.drop()
+        if inside.sample is not None and inside.sample.step is last and (fed or last.tid != tid and inside.sample.stack):
+            inside.drop()  # or that thread is still in the midst of its pass
         if last is not None and not fed:
             self.tell(last, t - last.t)
         self.open = step = boundary.Step()

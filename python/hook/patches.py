@@ -235,6 +235,13 @@ def _patch_graphs(module):
 
 lend.beside.append(fetches.Collate.__call__)
 
+# Of modules that programs of all kinds import: the hook wakes only once torch comes.
+ANY_PROGRAM = {
+    "http.server": _patch_engine("patch_http"),
+    "aiohttp.web_protocol": _patch_engine("patch_aiohttp"),
+    "grpc._server": _patch_engine("patch_grpc"),
+}
+
 # Actions once a module was imported.
 PATCHES = {
     describe.TORCH: _patch_dataloader,
@@ -252,6 +259,7 @@ PATCHES = {
     "torch._dynamo.convert_frame": _patch_old_compiler,
     "uvicorn.protocols.http.h11_impl": _patch_server,
     "uvicorn.protocols.http.httptools_impl": _patch_server,
+    **ANY_PROGRAM,
     "vllm.v1.engine.core": _patch_engine("patch_engine"),
     "vllm.v1.worker.gpu_worker": _patch_engine("patch_worker"),
     "vllm.v1.core.sched.scheduler": _patch_engine("patch_scheduler"),
@@ -261,5 +269,6 @@ PATCHES = {
 
 
 def patch(module):
-    process.start()
+    if module.__name__ not in ANY_PROGRAM:
+        process.start()
     PATCHES.get(module.__name__, _patch_input)(module)

@@ -1,12 +1,15 @@
-"""The requests of a server, and the passes of vLLM: a part of the start-up hook, loaded with uvicorn or vLLM.
+"""The requests of a server, and the passes of vLLM: a part of the start-up hook, loaded with a server's module or vLLM.
 
 Purpose. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
-transformers serve): how many came, how many were answered, how long none was there. Of each it takes three times: when it came, when the
-first byte of its answer was sent, and when the answer was done. own.py counts the passes of the model, and this file those of vLLM.
+transformers serve), and those of http.server, aiohttp and gRPC in a process that has loaded torch: how many came, how many were
+answered, how long none was there. Of each it takes three times: when it came, when the first byte of its answer was sent
+(uvicorn), and when the answer was done. own.py counts the passes of the model, and this file those of vLLM.
 Limits. It keeps no path, header or body. It does not count probes and metrics as requests.
 It cannot see a request in the kernel's socket while the event loop is blocked: that has not come yet.
 """
 
+import sys
+from _thread import RLock
 from _thread import get_native_id as native_id
 from time import monotonic_ns
 
@@ -33,6 +36,7 @@ class Requests(object):
 
     def __init__(self, state, t):
         self.state = state
+        self.lock = RLock()  # http.server and gRPC answer in threads; a signal's handler may come while it is held
         self.arrived = self.answered = self.active = 0
         self.unasked = self.flight = 0  # ns without a request, and ns of all requests together
         self.changed = self.told = t
@@ -49,24 +53,26 @@ class Requests(object):
         self.active = max(0, self.active + by)
 
     def begin(self, t):
-        self.change(t, 1)
-        self.arrived += 1
-        self.tell_totals(t)
+        with self.lock:
+            self.change(t, 1)
+            self.arrived += 1
+            self.tell_totals(t)
         request = Request()
         request.came, request.first, request.state = t, 0, self.state
         return request
 
     def end(self, request, t):
-        self.change(t, -1)
-        self.answered += 1
-        self.count += 1
-        if t - self.second >= channel.SECOND:
-            self.every = 1 + self.count // MOST_TOLD
-            self.second, self.count = t, 0
-        if self.answered % self.every == 0:
-            first = request.first or t
-            self.state.channel.put((REQUEST, (request.came, first - request.came, t - request.came)))
-        self.tell_totals(t)
+        with self.lock:
+            self.change(t, -1)
+            self.answered += 1
+            self.count += 1
+            if t - self.second >= channel.SECOND:
+                self.every = 1 + self.count // MOST_TOLD
+                self.second, self.count = t, 0
+            if self.answered % self.every == 0:
+                first = request.first or t
+                self.state.channel.put((REQUEST, (request.came, first - request.came, t - request.came)))
+            self.tell_totals(t)
 
     def tell_totals(self, t):
         """Counters that only grow: the newest are all that is needed, ten times a second.
@@ -138,6 +144,81 @@ def patch(module):
         now.state.serve()
     cycle = module.RequestResponseCycle
     lend.put_in_place(((cycle, "run_asgi", _run_in_place_of), (cycle, "send", _send_in_place_of)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Servers that programs of all kinds use: a metrics page, a dashboard, workers that talk to one another. Their requests count
+# where torch is loaded, from the first one on.
+
+
+@guarded
+def begin_in_torch(method, path):
+    """A request came to a server of any program; None if it is not for a model."""
+    if now.state is None or "torch" not in sys.modules or method in _IDLE_METHODS or path.partition("?")[0] in PROBES:
+        return None
+    if now.state.requests is None:
+        now.state.serve()
+    return now.state.requests.begin(monotonic_ns())
+
+
+def _parse_in_place_of(original):
+    def parse_request(self):
+        whole = original(self)
+        if whole and "_stoker" in vars(self):
+            self._stoker = begin_in_torch(self.command, self.path)
+        return whole
+
+    return parse_request
+
+
+def _handle_one_in_place_of(original):
+    def handle_one_request(self):
+        self._stoker = None  # only a request that ends here may begin in parse_request
+        try:
+            return original(self)
+        finally:
+            request = vars(self).pop("_stoker", None)
+            if request is not None:
+                end(request)
+
+    return handle_one_request
+
+
+def patch_http(module):
+    handler = module.BaseHTTPRequestHandler
+    lend.put_in_place(((handler, "parse_request", _parse_in_place_of), (handler, "handle_one_request", _handle_one_in_place_of)))
+
+
+def _handle_request_in_place_of(original):
+    async def _handle_request(self, request, *args, **kwargs):
+        begun = begin_in_torch(request.method, request.path)
+        try:
+            return await original(self, request, *args, **kwargs)
+        finally:
+            if begun is not None:
+                end(begun)
+
+    return _handle_request
+
+
+def patch_aiohttp(module):
+    lend.put_in_place(((module.RequestHandler, "_handle_request", _handle_request_in_place_of),))
+
+
+def _handle_call_in_place_of(original):
+    def _handle_call(*args, **kwargs):
+        state, answer = original(*args, **kwargs)
+        if answer is not None:
+            begun = begin_in_torch("POST", "")
+            if begun is not None:
+                answer.add_done_callback(lambda _: end(begun))
+        return state, answer
+
+    return _handle_call
+
+
+def patch_grpc(module):
+    lend.put_in_place(((module, "_handle_call", _handle_call_in_place_of),))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

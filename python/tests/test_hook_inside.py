@@ -443,6 +443,33 @@ class Loop(InsideCase):
         """)
         self.assertEqual((parts, rest, told["loader"]), ({"copy": 3, "forward": 2, "backward": 4, "optimizer": 1}, 10, -1))
 
+    def test_passes_of_threads_in_turn_are_looked_into(self):
+        """As of a server whose requests are answered in a pool of threads."""
+        self.paths.append(CLIENT)
+        result = self.silent(self.run_program(LOOP + """
+    import threading
+    from stoker import emulated
+    emulated.monotonic_ns = lambda: now[0]
+    device = emulated.Device(spin=False)
+    torch.cuda.launch = lambda seconds: device.launch(seconds)
+    turns = [threading.Event() for _ in range(3)]
+    def serve(me):
+        for _ in range(6):
+            turns[me].wait(); turns[me].clear()
+            time.sleep(0.5)
+            device.copy(10**6)
+            model(data[0]); device.item()
+            turns[(me + 1) % 3].set()
+    threads = [threading.Thread(target=serve, args=(n,)) for n in range(3)]
+    for thread in threads: thread.start()
+    turns[0].set()
+    for thread in threads: thread.join()
+        """))
+        told = result.of("inside")
+        self.assertGreater(len({one["n"] % 3 for one in told}), 1)
+        self.assertEqual({(one["clock"], one["loader"], one["launches"]) for one in told}, {("emulated", -1, 2)})
+        self.assertEqual({round(one["forward"] / MS) for one in told}, {2})
+
     def test_all_is_torch_s_own_when_the_hook_steps_aside(self):
         self.steps("""
     hook, module = sys.modules["_stoker_hook"], torch.nn.module.Module

@@ -90,6 +90,100 @@ class Serving(FakeCase):
         self.assertEqual(len(found.of("request")), 1)
 
 
+ANY_PROGRAM = """
+    import io
+    from concurrent.futures import Future
+    from http.server import BaseHTTPRequestHandler
+    from aiohttp.web_protocol import RequestHandler
+    import grpc._server
+    class Handler(BaseHTTPRequestHandler):
+        def __init__(self): pass
+        def do_POST(self): time.sleep(0.040)
+        def log_message(self, *_): pass
+    def ask_http(path, handler=Handler):
+        h = handler()
+        h.rfile, h.wfile, h.client_address = io.BytesIO(b"POST %s HTTP/1.1\\r\\n\\r\\n" % path.encode()), io.BytesIO(), ("", 0)
+        h.handle_one_request()
+    def passing(): sys.modules["_stoker_hook"].now.parts["serving"].monotonic_ns = lambda: now[0]
+"""
+
+AIOHTTP = {
+    "__init__.py": "",
+    "web_protocol.py": """
+        class RequestHandler:
+            __slots__ = ()
+            async def _handle_request(self, request, start_time, request_handler): return await request_handler(request)
+    """,
+}
+
+GRPC = {
+    "__init__.py": "",
+    "_server.py": """
+        def _handle_call(event, answer): return "state", answer
+    """,
+}
+
+
+class ServingAnyProgram(FakeCase):
+    """http.server, aiohttp and gRPC: programs of all kinds use them."""
+
+    def setUp(self):
+        super().setUp()
+        self.write(self.fake, "aiohttp", AIOHTTP)
+        self.write(self.fake, "grpc", GRPC)
+
+    def serve(self, body, torch=", torch, torch.utils.data"):
+        result = self.silent(self.run_program(f"    import sys{torch}\n" + CLOCK + ANY_PROGRAM + body))
+        self.assertEqual(result.of("warn"), [])
+        return result
+
+    def test_a_request_lasts_until_its_answer_is_done(self):
+        found = self.serve("""
+    import asyncio
+    passing()
+    ask_http("/predict?x=1")
+    time.sleep(0.2)
+    class Asked: method, path = "POST", "/predict"
+    async def answer(request):
+        time.sleep(0.050)
+        return 1
+    assert asyncio.run(RequestHandler()._handle_request(Asked, 0, answer)) == 1
+    time.sleep(0.2)
+    future = Future()
+    assert grpc._server._handle_call(None, future) == ("state", future)
+    time.sleep(0.060)
+    future.set_result(None)
+    assert sys.modules["_stoker_hook"].now.state.requests.active == 0
+        """)
+        self.assertEqual([r["d"] for r in found.of("request")], [40 * MS, 50 * MS, 60 * MS])
+
+    def test_probes_and_refused_calls_are_no_requests(self):
+        found = self.serve("""
+    ask_http("/metrics?name=x")
+    ask_http("/healthz")
+    assert grpc._server._handle_call(None, None) == ("state", None)
+        """)
+        self.assertEqual(found.of("serve"), [])
+
+    def test_a_server_that_reads_requests_its_own_way_is_left_alone(self):
+        """wsgiref's calls parse_request itself: nothing would end the request."""
+        found = self.serve("""
+    class Own(Handler):
+        def handle_one_request(self):
+            self.raw_requestline = self.rfile.readline()
+            assert self.parse_request()
+    ask_http("/predict", Own)
+        """)
+        self.assertEqual(found.of("serve"), [])
+
+    def test_a_program_without_torch_is_not_watched(self):
+        found = self.serve("""
+    ask_http("/predict")
+    assert sys.modules["_stoker_hook"].now.state is None
+        """, torch="")
+        self.assertEqual(found.of("serve"), [])
+
+
 VLLM = {
     "__init__.py": "",
     "v1/__init__.py": "",

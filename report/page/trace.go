@@ -74,7 +74,7 @@ func causeClass(cause string) string {
 		return "exchange"
 	case idle.CopyIssue.String():
 		return "copy"
-	case idle.Python.String():
+	case idle.Python.String(), idle.HostCode.String():
 		return "python"
 	case idle.CPUOp.String():
 		return "cpu"

@@ -14,6 +14,7 @@ import (
 var causeLetters = [idle.Causes]struct{ letter, colour string }{
 	idle.DataLoader:    {"D", "31"},
 	idle.Python:        {"P", "33"},
+	idle.HostCode:      {"H", "33"},
 	idle.CPUOp:         {"o", "36"},
 	idle.Launch:        {"l", "32"},
 	idle.CopyIssue:     {"c", "34"},

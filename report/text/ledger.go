@@ -14,7 +14,8 @@ func (p *page) ledger(v diagnose.Verdict) section {
 	s := section{title: fmt.Sprintf("time of the run: %s", quantity.AboutSeconds(v.Ledger.Wall))}
 	lines := report.LedgerLines(v.Ledger)
 	at := important
-	if v.Lead == nil && report.MostlySteps(v.Ledger) { // it contains little information
+	// it contains little information
+	if v.Lead == nil && report.MostlySteps(v.Ledger) && !v.Has(diagnose.FindingSlowStart) {
 		at = onlyAll
 	}
 	p.addLedger(&s, lines, at)

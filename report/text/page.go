@@ -130,7 +130,7 @@ type term struct{ word, means string }
 var terms = []term{
 	{"launching thread", "the thread of the program that gives the GPU its work"},
 	{"provisional", "a final verdict needs 30 s of steady steps"},
-	{"page-locked memory", "the GPU reads such memory by itself"},
+	{"page-locked memory", "the GPU reaches such memory by itself"},
 	{"page cache", "memory that keeps files which were read"},
 	{"collectives", "exchanges between GPUs"},
 	{"not validated", "no pair of runs was held against such a forecast"},

@@ -305,6 +305,9 @@ func (m *merger) doubts(b *builder, out *Trace) {
 	}
 }
 
+// rocprofRows are processes that rocprof's own JSON names, of before rocprofv3.
+var rocprofRows = []string{"COPY", "CPU HIP API", "CPU HSA API"}
+
 // foreign says what a file without a single event of PyTorch's is.
 func (m *merger) foreign() error {
 	s := m.store
@@ -324,6 +327,11 @@ func (m *merger) foreign() error {
 				"a Chrome browser trace",
 				"only PyTorch profiler traces are read: record with torch.profiler",
 			}
+		}
+	}
+	if slices.ContainsFunc(s.names, func(name string) bool { return slices.Contains(rocprofRows, name) }) {
+		return &ForeignError{
+			"a trace of rocprof", "record with its successor: rocprofv3 --sys-trace --output-format json -- CMD",
 		}
 	}
 	for _, cat := range s.strangest() {

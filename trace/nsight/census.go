@@ -95,13 +95,22 @@ func (r *reader) countRows() (total int64, err error) {
 
 // countAll reads every row of a table.
 func (r *reader) countAll(h *histogram, i int) error {
-	return r.scanColumns(eventTables[i], []string{"start"}, nil, func(row *row) error {
+	kinds := []string(nil)
+	if eventTables[i] == "NVTX_EVENTS" {
+		kinds = []string{"eventType"}
+	}
+	return r.scanColumns(eventTables[i], []string{"start"}, kinds, func(row *row) error {
 		if at, ok := row.intAt(0); ok && at >= 0 && at < latest {
 			h.addEvent(at, i, 1)
 			r.out.Events++
-		} else {
-			r.dropped["with an impossible time"]++
+			return nil
 		}
+		if kinds != nil {
+			if kind, known := row.intAt(1); known && !r.labels.ranges[kind] {
+				return nil // a library registers its NVTX domain before the recording begins
+			}
+		}
+		r.dropped["with an impossible time"]++
 		return nil
 	})
 }

@@ -222,6 +222,11 @@ func TestSchemas(t *testing.T) {
 			"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1 WHERE correlationId = 2", "UPDATE NVTX_EVENTS SET start = -5 WHERE text LIKE 'aten%'",
 			"UPDATE OSRT_API SET start = 9000000000000000000", "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = 'noon' WHERE correlationId = 3",
 		}, "impossible time", nil},
+		"a domain that is registered before": {[]string{"INSERT INTO NVTX_EVENTS (start, eventType, text) VALUES (-1571524610, 75, 'cuBLAS')"}, "", func(t *testing.T, tr *Trace) {
+			if len(tr.Facts.Damage) > 0 {
+				t.Errorf("it is told as damage: %q", tr.Facts.Damage)
+			}
+		}},
 		"text in integers": {[]string{"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET gridX = 'many', demangledName = x'00ff', shortName = NULL"}, "", func(t *testing.T, tr *Trace) {
 			if name := tr.Timeline.Names[tr.Timeline.Device.Name[1]]; name != "kernel without a name" {
 				t.Errorf("a kernel without a name: %q", name)

@@ -75,7 +75,11 @@ func (r *reader) scanColumns(table string, must, may []string, each func(*row) e
 	for i, name := range append(slices.Clone(must), may...) {
 		c := t.columnName(name)
 		if c == "" && i < len(must) {
-			r.addDamage(
+			tell := r.addDamage
+			if table == "TARGET_INFO_GPU" { // which names the device, and no more
+				tell = r.addWarning
+			}
+			tell(
 				"The table %s has no column %s: it was left out. Its schema is newer or older than those that "+
 					"are known (3.16 to 3.25).", table, name)
 			return nil

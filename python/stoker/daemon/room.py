@@ -2,9 +2,9 @@
 
 New pages are cleared at the first write and freed with the batch, which takes a tenth of an epoch's
 processor time. So a process keeps the rooms of its last fetches. The kernel tells whether one is
-free: a room is lent by opening it again and taking a shared lock (flock) on that opening. The lock
-ends with the last descriptor and the last mapping of the opening, in any process. So a batch that
-is kept, even as a view or in a forked child, is never overwritten.
+free: a room is lent by opening it again and locking that opening alone (flock). The lock ends with
+the last descriptor and the last mapping of the opening, in any process. So a batch that is kept,
+even as a view or in a forked child, is never overwritten.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ class Room:
     """Memory that is shared with other processes. It cannot shrink, so that the daemon may keep it
     mapped."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, descriptor: int | None = None) -> None:
         self.size = size
-        self.descriptor = memory(size)
-        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        self.descriptor = memory(size) if descriptor is None else descriptor
+        if descriptor is None:
+            fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
         self.fetch = 0  # the fetch that it was lent in
         weakref.finalize(self, os.close, self.descriptor)
 
@@ -48,9 +49,11 @@ class Room:
         fcntl.flock(self.descriptor, fcntl.LOCK_UN)
         loan = os.open(f"/proc/self/fd/{self.descriptor}", os.O_RDWR | os.O_CLOEXEC)
         try:
-            fcntl.flock(loan, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BaseException:
+            fcntl.flock(loan, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BaseException as error:
             os.close(loan)
+            if isinstance(error, BlockingIOError):  # a worker of an earlier iteration was faster
+                return None
             raise
         return loan
 
@@ -82,6 +85,10 @@ class Rooms:
         self._rooms.append(room)
         room.fetch = self._fetch
         return room, loan
+
+    def add(self, room: Room) -> None:
+        """Reuse a room that another process made."""
+        self._rooms.append(room)
 
     def forget(self) -> None:
         """Reuse none of these rooms: somebody may still write to them."""

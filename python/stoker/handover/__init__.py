@@ -15,5 +15,5 @@ it.
 The trainer's batch must equal that of PyTorch alone. So a tensor that the worker keeps (a cache, a
 data set in memory) is sent by PyTorch, which moves it into shared memory: a write by either process
 is then seen by the other. A room is reused when no process maps it, which a lock in the kernel
-shows.
+shows. Workers that are forked begin with the rooms of the iteration before.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import threading
 import weakref
 from typing import Any
@@ -35,10 +36,17 @@ class Piece:
 class Memory:
     """The rooms of a worker's batches; one batch is built at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, inherited: list[int]) -> None:
+        """Begin with the rooms of these descriptors, which the last iteration used; their numbers
+        are -1, -2 and so on."""
         self._rooms = Rooms()
-        self._maps: weakref.WeakKeyDictionary[Room, tuple[int, mmap.mmap]] = weakref.WeakKeyDictionary()
+        self._numbers: weakref.WeakKeyDictionary[Room, int] = weakref.WeakKeyDictionary()
+        self._maps: weakref.WeakKeyDictionary[Room, mmap.mmap] = weakref.WeakKeyDictionary()
         self._count = 0  # rooms so far
+        for before, descriptor in enumerate(inherited):
+            room = Room(os.fstat(descriptor).st_size, descriptor)
+            self._rooms.add(room)
+            self._numbers[room] = -1 - before
         self._guard = threading.Lock()  # a collate function may have threads
         self._expected = 0  # bytes of a batch
         self.pieces: list[Piece] = []
@@ -56,14 +64,16 @@ class Memory:
 
     def _lend(self, size: int) -> Piece:
         room, loan = self._rooms.lend(size)
-        if room not in self._maps:
+        if room not in self._numbers:
             self._count += 1
-            self._maps[room] = self._count, mmap.mmap(room.descriptor, room.size, POPULATE)
-        return Piece(*self._maps[room], loan)
+            self._numbers[room] = self._count
+        if room not in self._maps:
+            self._maps[room] = mmap.mmap(room.descriptor, room.size, POPULATE)
+        return Piece(self._numbers[room], self._maps[room], loan)
 
     def list_rooms(self) -> list[int]:
         """Return the numbers of the rooms that may be reused."""
-        return [number for number, _ in self._maps.values()]
+        return [*self._numbers.values()]
 
     def expect(self, size: int) -> None:
         """Expect that the batch takes this many more bytes."""

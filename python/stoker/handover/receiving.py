@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextlib
 import errno
+import itertools
 import mmap
 import os
 import pickle
@@ -12,6 +13,7 @@ import resource
 import socket
 import struct
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +32,10 @@ HEAD = struct.Struct("<Q")  # a packet's number
 _ends: dict[str, list[socket.socket]] = {}
 _now = threading.local()
 _messages: dict[str, MessageCounts] = {}  # of the iterators' data sets
-#: Mapped rooms of an iterator's workers that may be used again, by worker and number.
-_maps: dict[str, dict[tuple[int, int], mmap.mmap]] = {}
+#: Rooms of an iterator's workers that may be used again, by worker and number.
+_maps: dict[str, dict[tuple[int, int], Mapped]] = {}
+_resting: list[Mapped] = []  # rooms of the iterator that ended last
+_REST = 512 << 20  # bytes [J]: of rooms that are kept between two iterations
 #: With more rooms than these, the trainer keeps batches: a small part of a batch would keep its
 #: whole room.
 _SPARE = 8  # rooms [J]: beyond four for each worker, batches are copied out of their rooms
@@ -71,14 +75,36 @@ def _size(count: int) -> str:
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
-def expect(key: str, ends: list[socket.socket], messages: MessageCounts) -> None:
-    """Receive batches of an iterator from these sockets, and count them."""
-    _ends[key], _maps[key], _messages[key] = ends, {}, messages
+class Mapped:
+    """A room that the trainer maps, and a descriptor by which later workers get it."""
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        """Map a room through a new descriptor. A mapping keeps a copy of its descriptor, and a copy
+        of this one would keep the batch's lock."""
+        self.descriptor = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self.descriptor)
+        self.size, self.mapping = size, mmap.mmap(self.descriptor, size, POPULATE)
+
+
+def take_resting() -> list[Mapped]:
+    """Return the rooms of the iterator that ended last, for the workers of the next one."""
+    found = [*_resting]
+    _resting.clear()
+    return found
+
+
+def expect(key: str, ends: list[socket.socket], messages: MessageCounts, inherited: list[list[Mapped]]) -> None:
+    """Receive batches of an iterator from these sockets, and count them. Its workers begin with
+    these rooms."""
+    _ends[key], _messages[key] = ends, messages
+    _maps[key] = {(worker, -1 - before): room for worker, rooms in enumerate(inherited) for before, room in enumerate(rooms)}
 
 
 def forget(key: str) -> None:
     """Forget an iterator. Batches in its sockets are lost."""
-    _maps.pop(key, None)
+    if rooms := _maps.pop(key, None):
+        sizes = itertools.accumulate(room.size for room in rooms.values())
+        _resting[:] = [room for room, size in zip(rooms.values(), sizes) if size <= _REST]
     _messages.pop(key, None)
     for end in _ends.pop(key, ()):
         end.close()
@@ -88,6 +114,7 @@ def _reset_after_fork() -> None:
     """Forget the parent's batches in a forked child."""
     for key in list(_ends):
         forget(key)
+    _resting.clear()
 
 
 os.register_at_fork(after_in_child=_reset_after_fork)
@@ -199,24 +226,14 @@ def _lease(key: str, worker: int, number: int, rooms: list[tuple[int, int, int]]
         for room, size, _ in rooms:
             found = maps.get((worker, room))
             if found is None:
-                found = maps[worker, room] = _map(descriptors[0], size)
-            leases.append(lease(found, descriptors.pop(0)))
+                found = maps[worker, room] = Mapped(descriptors[0], size)
+            leases.append(lease(found.mapping, descriptors.pop(0)))
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
     for gone in [place for place in maps if place[0] == worker and place[1] not in kept]:
         del maps[gone]
     return leases
-
-
-def _map(descriptor: int, size: int) -> mmap.mmap:
-    """Map a room through a new descriptor. A mapping keeps a copy of its descriptor, and a copy of this one
-    would keep the batch's lock."""
-    unlocked = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
-    try:
-        return mmap.mmap(unlocked, size, POPULATE)
-    finally:
-        os.close(unlocked)
 
 
 def _descriptors(key: str, worker: int, number: int, count: int) -> list[int]:

@@ -46,6 +46,8 @@ class Queue:
         self._put += 1
         try:
             message = self._pack(what) if self._fruitless < _FRUITLESS or self._put % _AGAIN == 0 else what
+        except (BrokenPipeError, ConnectionResetError):
+            return  # nobody receives it: a full pipe would keep this worker from ending
         except Exception:
             message = what
         finally:
@@ -217,8 +219,10 @@ class Packer:
     def _is_kept(self, source: Source, batch: int) -> bool:
         """Whether the worker refers to the storage, or to a tensor over it, outside of the batch."""
         users = source.users
+        viewed = {id(self._tensors[user]._base) for user in users}
         for user in users:
-            if _count_references(self._tensors, user) > _ALONE + 1 + (id(self._tensors[user]) == batch):
+            tensor = id(self._tensors[user])
+            if _count_references(self._tensors, user) > _ALONE + 1 + (tensor == batch) + _VIEWED * (tensor in viewed):
                 return True
         own = {id(self._tensors[user]) for user in users}
         bases = {id(base): base for base in (self._tensors[user]._base for user in users) if base is not None and id(base) not in own}
@@ -276,15 +280,17 @@ def _is_plain(tensor: torch.Tensor) -> bool:
     )
 
 
-def _calibrate() -> tuple[int, int, int]:
+def _calibrate() -> tuple[int, int, int, int]:
     """Return the reference counts of a tensor, a view's base and a storage that only this function
-    holds."""
-    held, view = [torch.zeros(1, device="cpu")], torch.zeros(2, device="cpu")[1:]
+    holds, and how many more a tensor has that is viewed."""
+    held, view = [torch.zeros(2, device="cpu")], torch.zeros(2, device="cpu")[1:]
     base, storage = {0: view._base}, held[0].untyped_storage()
-    return _count_references(held, 0), _count_references(base, 0), _use_count(storage._cdata)
+    counts = _count_references(held, 0), _count_references(base, 0), _use_count(storage._cdata)
+    view = held[0][1:]
+    return *counts, _count_references(held, 0) - counts[0]
 
 
 _use_count = getattr(torch._C, "_storage_Use_Count", None)
 #: If PyTorch cannot count a storage's references, nothing is handed over.
 able = _use_count is not None
-_ALONE, _ALONE_BASE, _ALONE_USE = _calibrate() if able else (0, 0, 0)
+_ALONE, _ALONE_BASE, _ALONE_USE, _VIEWED = _calibrate() if able else (0, 0, 0, 0)

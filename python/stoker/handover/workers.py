@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 import socket
 import sys
 import uuid
@@ -38,8 +39,11 @@ def handing_over(home: ModuleType, name: str, count: int, messages: receiving.Me
     key, before = uuid.uuid4().hex, getattr(home, name)
     takers: list[Any] = []
     theirs = [their for _, their in pairs]
-    receiving.expect(key, [ours for ours, _ in pairs], messages)
-    setattr(home, name, _Loop(before, (home.__name__, name), theirs, key))
+    resting = receiving.take_resting()
+    inherited = [resting[worker::count] for worker in range(count)]
+    receiving.expect(key, [ours for ours, _ in pairs], messages, inherited)
+    setattr(home, name, _Loop(before, (home.__name__, name), theirs, key, inherited))
+    del resting, inherited  # a worker that is forked does not keep them open
     try:
         yield takers
     finally:
@@ -68,11 +72,13 @@ def _pairs(count: int) -> list[tuple[socket.socket, socket.socket]]:
 class _Loop:
     """Replaces a worker's loop: runs it with a queue that hands over."""
 
-    def __init__(self, loop: Callable[..., None], home: tuple[str, str], ends: list[socket.socket], key: str) -> None:
-        self._loop, self._home, self._ends, self._key = loop, home, ends, key
+    def __init__(
+        self, loop: Callable[..., None], home: tuple[str, str], ends: list[socket.socket], key: str, inherited: list[list[receiving.Mapped]]
+    ) -> None:
+        self._loop, self._home, self._ends, self._key, self._inherited = loop, home, ends, key, inherited
         self.__wrapped__ = loop  # inspect reads the signature from it
 
-    def __reduce__(self) -> Any:  # for a worker that is not forked
+    def __reduce__(self) -> Any:  # for a worker that is not forked, which inherits no rooms
         ends = [reduction.DupFd(end.fileno()) for end in self._ends]
         # while workers start, its name refers to this object
         loop = None if inspect.isfunction(self._loop) else self._loop
@@ -85,7 +91,8 @@ class _Loop:
             if other != number:
                 end.close()
         if number is not None and queue is not None:
-            memory = Memory()
+            memory = Memory([os.dup(room.descriptor) for room in self._inherited[number]] if self._inherited else [])
+            self._inherited = []
             _allocate_by(memory)
             given.arguments["data_queue"] = sending.Queue(queue, self._ends[number], self._key, number, memory, self._home[0].startswith("torchdata"))
         self._loop(*given.args, **given.kwargs)
@@ -106,4 +113,4 @@ def _make_loop(loop: Callable[..., None] | None, home: tuple[str, str], ends: li
     if loop is None:
         __import__(home[0])
         loop = getattr(sys.modules[home[0]], home[1])
-    return _Loop(loop, home, [socket.socket(fileno=end.detach()) for end in ends], key)
+    return _Loop(loop, home, [socket.socket(fileno=end.detach()) for end in ends], key, [])

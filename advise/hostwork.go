@@ -1,0 +1,63 @@
+package advise
+
+import (
+	"slices"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+const (
+	// longerThanDevice is how many times as much core time the launching thread takes for a step as the device works for
+	// it, from which the device waits for it on a free machine too. [J]
+	longerThanDevice = 1.2
+	// mostlyLaunches is the share of the launching thread's work that launching is, from which fewer launches help. [J]
+	mostlyLaunches = 0.6
+	// leastLooks is the number of looks at the launching thread below which they tell too little. [J]
+	leastLooks = 20
+)
+
+// Kinds of lines on which the launching thread waits, or does what the loader's settings decide; on all others it works.
+var ofWaiting = []diagnose.Kind{
+	diagnose.Held, diagnose.Awaiting, diagnose.DeviceWait, diagnose.HandOver, diagnose.Sampling, diagnose.StartingWorkers,
+	diagnose.EndingWorkers, diagnose.Compiling,
+}
+
+// hostWork proposes less work of the launching thread if other programs have the cores, and the device would wait for
+// that thread on a free machine too.
+func (a adviser) hostWork() (Fix, string) {
+	own, busy := stat.Or(a.costs.LoopCPU, a.costs.LaunchCPU), (1-stat.Or(a.verdict.Idle, 0))*a.base.Took
+	lines := a.verdict.Measured.LoopLines
+	if named, _ := a.removeFindings(); named.Name != "" || a.verdict.Lead != nil || a.verdict.Class != diagnose.Neighbour ||
+		!(own > longerThanDevice*busy) || lines.Looks < leastLooks {
+		return Fix{}, ""
+	}
+	launches, works, first := 0.0, 0.0, diagnose.LoopLine{}
+	for _, line := range lines.Lines {
+		switch {
+		case slices.Contains(ofWaiting, line.Kind):
+			continue
+		case line.Kind == diagnose.Launching:
+			if launches += line.Seconds; first.Own.File == "" {
+				first = line
+			}
+		}
+		works += line.Seconds
+	}
+	line, seconds := diagnose.BusiestFunction(lines.Lines, func(line diagnose.LoopLine) bool {
+		return line.Own.File != "" && line.Kind != diagnose.Launching && !slices.Contains(ofWaiting, line.Kind)
+	})
+	fix := Fix{Name: diagnose.SlowTransform, Effort: Code, Risk: NoRisk}
+	switch {
+	case seconds >= diagnose.NamedLine*works:
+		fix.Title, fix.Notes = "make this line cheaper: "+line.String(), []string{line.Kind.Advice()}
+	case launches >= mostlyLaunches*works && first.Own.File != "":
+		fix.Title = "launch fewer, larger kernels, mostly from " + first.String()
+		fix.Notes = []string{diagnose.LaunchAdvice}
+		seconds = launches
+	default:
+		return Fix{}, ""
+	}
+	fix.Forecast = a.atMost(min(a.atIdle(), atRemoval(seconds/lines.Seconds)))
+	return fix, ""
+}

@@ -1,0 +1,32 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// What to do first is what the file says, where the words of a class say less: kernels that leave the device empty,
+// memory that is allocated again and again.
+func TestTheLeadingFindingIsNext(t *testing.T) {
+	grids := diagnose.Finding{Name: diagnose.FindingSmallGrids, Share: 0.9, Advice: "more work per launch"}
+	allocator := diagnose.Finding{Name: diagnose.FindingAllocator, Share: 0.8, Advice: "allocate once"}
+	host := diagnose.Finding{Name: diagnose.FindingHostWork, Share: 0.1, Advice: "do it less often"}
+	for name, c := range map[string]struct {
+		class    diagnose.Class
+		findings []diagnose.Finding
+		want     string
+	}{
+		"an empty device":     {diagnose.GPUBound, []diagnose.Finding{host, grids}, "more work per launch"},
+		"a full device":       {diagnose.GPUBound, []diagnose.Finding{host}, "nothing on the host's side"},
+		"allocations":         {diagnose.CPUBound, []diagnose.Finding{allocator, host}, "allocate once"},
+		"the host's own work": {diagnose.CPUBound, []diagnose.Finding{host, allocator}, "do it ahead"},
+	} {
+		v := diagnose.Verdict{Class: c.class, Device: 0, Findings: c.findings}
+		if next, _ := sayNext(v, advise.Plan{}, "FILE"); !strings.Contains(next, c.want) {
+			t.Errorf("%s: %q, want %q", name, next, c.want)
+		}
+	}
+}
