@@ -56,6 +56,11 @@ var knownBy = []struct {
 	}, nil},
 	{diagnose.Decoder, []string{"PIL/Image.py"}, []string{"open", "_getexif"}}, // reads what the file is
 	{
+		diagnose.Parser,
+		[]string{"numpy/lib/npyio.py", "numpy/lib/_npyio_impl.py"},
+		[]string{"loadtxt", "genfromtxt", "fromregex", "_read"},
+	},
+	{
 		diagnose.Opening,
 		[]string{
 			"h5py/_hl/files.py", "zipfile", "tarfile.py", "netCDF4/", "zarr/", "pyarrow/parquet/",

@@ -37,6 +37,7 @@ func TestKindsAndPlaces(t *testing.T) {
 		{stack: places("torchvision/datasets/mnist.py MNIST.__getitem__", "torchvision/transforms/transforms.py Compose.__call__", "torchvision/transforms/transforms.py ToTensor.__call__",
 			"torchvision/transforms/functional.py to_tensor"), kind: diagnose.Conversion, call: "ToTensor.__call__"},
 		{stack: places("/train.py Faces.__getitem__", "PIL/Image.py Image.__array_interface__", "PIL/Image.py Image.tobytes"), kind: diagnose.Conversion, own: "Faces.__getitem__", call: "Image.__array_interface__"},
+		{stack: places("/train.py Faces.__getitem__", "numpy/lib/_npyio_impl.py loadtxt", "numpy/lib/_npyio_impl.py _read"), kind: diagnose.Parser, own: "Faces.__getitem__", call: "loadtxt"},
 		{stack: places("/train.py pad_collate"), kind: diagnose.Collate, own: "pad_collate"},
 		{stack: places("torch/utils/data/_utils/collate.py default_collate", "torch/utils/data/_utils/collate.py collate"), kind: diagnose.Stacking, call: "collate"},
 		{stack: places("torch/utils/data/_utils/collate.py default_collate", "torch/utils/data/_utils/collate.py collate_float_fn"), kind: diagnose.Collate, call: "default_collate"},
