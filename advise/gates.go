@@ -304,7 +304,7 @@ func (g *gain) checkBeside() string {
 		return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",
 			quantity.Many(kernels, "kernel"))
 	case !repeats && g.verdict.Grounds.Program != diagnose.Training && !g.isOwnLine():
-		return "the file marks no steps: what the host does may be compilation, loading or a first call, which comes once"
+		return g.describeSteps() + ": what the host does may be compilation, loading or a first call, which comes once"
 	}
 	return ""
 }
@@ -460,11 +460,20 @@ func (g *gain) checkRepeats() string {
 	switch {
 	case len(g.costs.Window.Steps) > fewRepeats:
 	case g.edit.SyncEvery > 0 && !g.verdict.Grounds.ReadsLoss():
-		return "the file marks no steps: whether the program needs what it waits for at once is not known"
+		return g.describeSteps() + ": whether the program needs what it waits for at once is not known"
 	case g.edit.NoAllocator:
 		return "the file shows no steps that follow each other: a first pass allocates what later ones reuse"
 	}
 	return ""
+}
+
+// describeSteps says how little of a program's steps a file shows.
+func (g *gain) describeSteps() string {
+	n := len(g.costs.Window.Steps)
+	if n == 0 || !g.run.Facts.MarksSteps() {
+		return "the file marks no steps"
+	}
+	return "the file holds " + quantity.Many(n, "step") + " alone"
 }
 
 // isLikely reports whether the likely case gains enough for the worst and the best to be played.
