@@ -145,7 +145,7 @@ func (g *gain) checkAim() string {
 		}
 		switch {
 		case !slices.ContainsFunc(aim.classes, class.Is):
-			return fmt.Sprintf("%s are not the limit: this is %s", aim.shortens, class)
+			return fmt.Sprintf("%s are not the limit: this is %s", aim.shortens, withoutKind(class))
 		case aim.busy && class != diagnose.LaunchBound && kernels < mostlyBusy:
 			return fmt.Sprintf("%s are not the limit: they run %s of the window", aim.shortens, quantity.Percent(kernels))
 		}
@@ -155,6 +155,14 @@ func (g *gain) checkAim() string {
 		return "no loader fills buffers here: to make and fill a page-locked one may take as long as is won"
 	}
 	return ""
+}
+
+// withoutKind is the class of a device that is the limit, whichever kind of its work takes most; else the class itself.
+func withoutKind(class diagnose.Class) diagnose.Class {
+	if class.Is(diagnose.GPUBound) {
+		return diagnose.GPUBound
+	}
+	return class
 }
 
 // ofPinning are settings that need page-locked memory.

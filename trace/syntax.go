@@ -19,8 +19,7 @@ var protonStart = regexp.MustCompile(`^\[\s*\{\s*"children"\s*:`)
 // protonTree and protonHint say what such a tree is, and what has times.
 const (
 	protonTree = "a tree of totals of Triton's Proton (Hatchet), without times"
-	protonHint = `proton.start(NAME, data="trace") records times for Perfetto. What is read here is torch.profiler's ` +
-		"file: record with it"
+	protonHint = `proton.start(NAME, data="trace") records times for Perfetto, and torch.profiler what is read here`
 )
 
 // refuseProton refuses a tree of Proton's. A fault of its JSON is named as well: people edit such files.

@@ -68,7 +68,7 @@ func (c *inquiry) weighLead(x float64) float64 {
 func (c *inquiry) inputLeads() float64 {
 	p := c.Parts
 	lead := 1.0
-	most := max(p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unnamed, stat.Or(p.Rare, 0))
+	most := max(p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unnamed, p.Unlinked, stat.Or(p.Rare, 0))
 	if most > 0 && !math.IsNaN(p.Input) {
 		lead = min(1, 1.5*p.Input/most)
 	}

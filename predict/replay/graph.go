@@ -118,6 +118,7 @@ type load struct {
 	start, end int64
 	process    int32
 	by         source
+	opens      bool // it is the first of its loader, which is made in the recording
 }
 
 // step is one step of one process.
