@@ -20,6 +20,6 @@ var networkBound = Rule{
 		alone := c.yes(c.CollectivesRunAlone)
 		c.because(c.CollectivesRunAlone.Evidence)
 		late, part := c.no(c.OneRankLate), c.Parts.Exchange
-		return alone * c.weighLead(part) * c.besideInput(part) * late * c.besideKernels(part, 0)
+		return alone * c.weighLead(part+c.Parts.Opening) * c.besideInput(part) * late * c.besideKernels(part, 0)
 	},
 }

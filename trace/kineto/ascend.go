@@ -106,9 +106,9 @@ func programOf(pid int64, roles map[int64]string) int64 {
 const oftenNotified = 4
 
 // findExchangeRows finds the streams of the hardware on which parts of collectives run: tasks that copy, reduce and
-// notify other ranks. whole reports whether the file holds the collectives themselves.
+// notify other ranks, or that have no names beside collectives. whole reports whether the file holds these.
 func (s *recordStore) findExchangeRows(roles map[int64]string) (parts map[int32]bool, whole bool) {
-	tasks, notified := map[int32]int{}, map[int32]int{}
+	tasks, notified, unnamed := map[int32]int{}, map[int32]int{}, map[int32]int{}
 	for i := range s.loose.n {
 		l := s.loose.at(i)
 		role := roles[s.rows[l.row].pid]
@@ -117,13 +117,16 @@ func (s *recordStore) findExchangeRows(roles map[int64]string) (parts map[int32]
 			continue
 		}
 		tasks[l.row]++
+		if s.names[l.name] == "Other" {
+			unnamed[l.row]++
+		}
 		if strings.Contains(strings.ToUpper(s.names[l.name]+s.taskOf(l)), "NOTIFY") {
 			notified[l.row]++
 		}
 	}
 	parts = map[int32]bool{}
-	for r, n := range notified {
-		parts[r] = oftenNotified*n >= tasks[r]
+	for r, n := range tasks {
+		parts[r] = notified[r] > 0 && oftenNotified*notified[r] >= n || whole && unnamed[r] == n
 	}
 	return parts, whole
 }
