@@ -22,8 +22,8 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		return failedTitle, failedText, true
 	}
 	rule, known := FindRule(v.Class)
-	traced := v.Device >= 0 && v.Grounds.Program != diagnose.Training
-	if traced || v.Grounds.Program == diagnose.Inference {
+	once := v.Device >= 0 && !v.Grounds.HasEpochs(len(v.Costs.Window.Steps))
+	if once || v.Grounds.Program == diagnose.Inference {
 		rule.Title = strings.ReplaceAll(rule.Title, "training loop", "loop")
 	}
 	if v.Class.Is(diagnose.GPUBound) && (v.Shares.Kernel < nearlyAll || v.Stall > diagnose.InputStall.No) {
