@@ -22,7 +22,7 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		return failedTitle, failedText, true
 	}
 	rule, known := FindRule(v.Class)
-	once := v.Device >= 0 && !v.Grounds.HasEpochs(len(v.Costs.Window.Steps))
+	once := len(v.Costs.Window.Steps) == 1 && !v.Grounds.HasEpochs(1)
 	if once || v.Grounds.Program == diagnose.Inference {
 		rule.Title = strings.ReplaceAll(rule.Title, "training loop", "loop")
 	}
