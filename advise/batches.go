@@ -11,7 +11,8 @@ import (
 // takes it: rows of arrays in memory took 8 to 17 us here, on a busy machine. [J]
 const tinySample = 50e-6
 
-// Shares of preparing a batch that stacking takes beside a tiny __getitem__ of the program's own, and both together. [J]
+// Shares of preparing a batch that stacking takes beside a tiny __getitem__ of the program's own, and both
+// together. [J]
 const (
 	partlyStacking = 0.25
 	mostlyCalls    = 0.75

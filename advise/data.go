@@ -3,6 +3,7 @@ package advise
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
@@ -109,11 +110,26 @@ func manyShards(n int) string {
 // is known that calls for it.
 func (a adviser) mindOfWorkers() string {
 	l := a.verdict.Grounds.Loader
+	if a.loadsOnDevice() {
+		return "whether the data set can do without the device: a worker process that is forked cannot use CUDA. Let it return " +
+			"tensors in memory, and move the batch in the loop"
+	}
 	if l != nil && len(l.Generators) > 0 {
 		return fmt.Sprintf("the data set has a random generator of its own (%s): each worker gets a copy, and all draw the "+
 			"same numbers. Seed it in worker_init_fn, by get_worker_info().seed", strings.Join(l.Generators, ", "))
 	}
 	return a.verdict.Grounds.UnknownData()
+}
+
+// loadsOnDevice reports whether the loop's own thread, which loads, uses the device for that.
+func (a adviser) loadsOnDevice() bool {
+	l := a.judgedLoader()
+	if a.costs.Workers > 0 || l == nil {
+		return false
+	}
+	return l.BatchDevice != "" || slices.ContainsFunc(a.verdict.Lines, func(line diagnose.Line) bool {
+		return strings.HasPrefix(line.Call.File, "stoker/emulated") || strings.HasPrefix(line.Call.File, "torch/cuda/")
+	})
 }
 
 // riskOfWorkers is what another number of workers may break: memory, and random numbers where

@@ -160,3 +160,14 @@ func TestPaddingOnADevice(t *testing.T) {
 		}
 	}
 }
+
+// A data set that uses the device cannot do so in a forked worker: who is told to use workers is told that first.
+func TestWorkersOfADataSetOnTheDevice(t *testing.T) {
+	for device, want := range map[string]bool{"cuda": true, "": false} {
+		run := recorded(t, "gpu-main-thread", 1e9, nil)
+		run.Facts.Loaders[0].BatchDevice = device
+		if _, fix := said(Rank(run, judge.Judge(run)), "num_workers"); fix == nil || strings.Contains(fix.Mind, "cannot use CUDA") != want {
+			t.Errorf("%q: %+v", device, fix)
+		}
+	}
+}

@@ -14,6 +14,7 @@ var ofFindings = []struct {
 }{
 	{diagnose.FindingAnomalyDetection, "switch autograd's anomaly detection off", NoRisk},
 	{diagnose.FindingInterpreterLock, "take what other threads compute in Python out of the trainer's process", NoRisk},
+	{diagnose.FindingManyReads, "read the values of a step from the device at once, not one by one", NoRisk},
 	{diagnose.FindingHostTensors, "make tensors of the step on the device (torch.zeros(..., device=device)), or keep them there", NoRisk},
 	{diagnose.FindingCPUOptimizer, "step on the device, or by an optimizer that is made for the CPU", NumericsRisk},
 }
@@ -26,7 +27,7 @@ func (a adviser) removeFindings() (Fix, string) {
 				continue
 			}
 			return Fix{
-				Name: f.Name, Title: change.title, Effort: Code, Risk: change.risk,
+				Name: f.Name, Title: change.title, Effort: Code, Risk: change.risk, At: a.lineOf(f),
 				Forecast: a.atMost(a.atIdle()), Cause: true, Notes: []string{f.Text, f.Advice},
 			}, ""
 		}

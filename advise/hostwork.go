@@ -8,27 +8,31 @@ import (
 )
 
 const (
-	// longerThanDevice is how many times as much core time the launching thread takes for a step as the device works for
-	// it, from which the device waits for it on a free machine too. [J]
+	// longerThanDevice is how many times as much core time the launching thread takes for a step as the device
+	// works for it, from which the device waits for it on a free machine too. [J]
 	longerThanDevice = 1.2
-	// mostlyLaunches is the share of the launching thread's work that launching is, from which fewer launches help. [J]
+	// mostlyLaunches is the share of the launching thread's work that launching is, from which fewer launches
+	// help. [J]
 	mostlyLaunches = 0.6
 	// leastLooks is the number of looks at the launching thread below which they tell too little. [J]
 	leastLooks = 20
 )
 
-// Kinds of lines on which the launching thread waits, or does what the loader's settings decide; on all others it works.
+// Kinds of lines on which the launching thread waits, or does what the loader's settings decide. On all others
+// it works.
 var ofWaiting = []diagnose.Kind{
-	diagnose.Held, diagnose.Awaiting, diagnose.DeviceWait, diagnose.HandOver, diagnose.Sampling, diagnose.StartingWorkers,
-	diagnose.EndingWorkers, diagnose.Compiling,
+	diagnose.Held, diagnose.Awaiting, diagnose.DeviceWait, diagnose.HandOver, diagnose.Sampling,
+	diagnose.StartingWorkers, diagnose.EndingWorkers, diagnose.Compiling,
 }
 
-// hostWork proposes less work of the launching thread if other programs have the cores, and the device would wait for
-// that thread on a free machine too.
+// hostWork proposes less work of the launching thread if other programs have the cores, and the device would wait
+// for that thread on a free machine too.
 func (a adviser) hostWork() (Fix, string) {
-	own, busy := stat.Or(a.costs.LoopCPU, a.costs.LaunchCPU), (1-stat.Or(a.verdict.Idle, 0))*a.base.Took
+	own := stat.Or(a.costs.LoopCPU, a.costs.LaunchCPU)
+	busy := (1 - stat.Or(a.verdict.Idle, 0)) * a.base.Took
 	lines := a.verdict.Measured.LoopLines
-	if named, _ := a.removeFindings(); named.Name != "" || a.verdict.Lead != nil || a.verdict.Class != diagnose.Neighbour ||
+	named, _ := a.removeFindings()
+	if named.Name != "" || a.verdict.Lead != nil || a.verdict.Class != diagnose.Neighbour ||
 		!(own > longerThanDevice*busy) || lines.Looks < leastLooks {
 		return Fix{}, ""
 	}

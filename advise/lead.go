@@ -37,6 +37,10 @@ func (a adviser) leadWith(plan Plan) Plan {
 	switch lead.Name {
 	case diagnose.RowEvaluation:
 		a.feedEvaluation(&fix, lead)
+	case diagnose.RowBetween:
+		if lead.Line.Kind == diagnose.Syncing {
+			fix.Mind = readsDecide
+		}
 	case diagnose.RowEdge:
 		if !lead.IsOwnWork() {
 			a.bridgeEpochs(&fix, lead)
@@ -79,7 +83,7 @@ func (a adviser) bridgeEpochs(fix *Fix, lead *diagnose.Lead) {
 		return
 	}
 	fix.Title = fmt.Sprintf("make epochs longer for the loader: a sampler that goes over the data several times before it "+
-		"ends, or smaller batches, which train otherwise. An epoch has %.0f batches now, and the queue of %s is filled anew in each",
+		"ends. An epoch has %.0f batches now, and the queue of %s is filled anew in each",
 		a.costs.EpochSteps, quantity.Many(workers, "worker"))
 	if workers == 0 {
 		fix.Title = "load in worker processes (num_workers, persistent_workers=True): the loop prepares the first batch by itself"

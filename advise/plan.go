@@ -18,13 +18,15 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	return mindReads(a.leadWith(a.spreadOverRun(a.onEvidence(t).admit(a.propose(t)))))
 }
 
+const readsDecide = "whether the program goes on by the value: one that decides what is trained is read in each step"
+
 // mindReads says of changes by which values are read less often what only the program's author knows.
 func mindReads(plan Plan) Plan {
 	for _, fixes := range [][]Fix{plan.Fixes, plan.Doubtful} {
 		for i := range fixes {
 			reads := func(c stoker.Change) bool { return c.Setting == stoker.SyncEvery }
 			if slices.ContainsFunc(fixes[i].Changes, reads) && fixes[i].Mind == "" {
-				fixes[i].Mind = "whether the program goes on by the value: one that decides what is trained is read in each step"
+				fixes[i].Mind = readsDecide
 			}
 		}
 	}

@@ -53,7 +53,8 @@ func (a adviser) proposeTraced(plan *Plan) {
 
 // lineOf is the program's line that a finding is about, file:line; "" if it was not recorded.
 func (a adviser) lineOf(f diagnose.Finding) string {
-	if f.Name == diagnose.FindingHiddenSync || f.Name == diagnose.FindingExplicitSync {
+	switch f.Name {
+	case diagnose.FindingHiddenSync, diagnose.FindingExplicitSync, diagnose.FindingManyReads:
 		return path.Base(a.costs.SyncsAt)
 	}
 	return ""

@@ -274,7 +274,7 @@ var Classes = []Word{
 		string(AtEpochEdges),
 		"the run loses most from an epoch's end to the next one's first batch",
 		"persistent_workers=True. If the workers stay already, or batches are few: a sampler that goes over the data several " +
-			"times before it ends, so that the queue stays full, or smaller batches, which train otherwise",
+			"times before it ends, so that the queue stays full",
 	},
 	{
 		string(BetweenSteps),

@@ -48,6 +48,9 @@ const (
 	// plainSyncAdvice is SyncAdvice for a program that reads no loss.
 	plainSyncAdvice = "no .item(), .cpu(), .tolist(), print or tensor in an if within the step: keep results on the device " +
 		"and read them every so many steps. Copy with non_blocking=True into pinned memory"
+	// ManyReadsAdvice is what saves many reads of the device in a step.
+	ManyReadsAdvice = "one .tolist() or .cpu() of a whole tensor before the loop over its parts, torch.stack(values).cpu() " +
+		"after it, or calls on whole tensors that need no value on the host. What only logs need: every 50 steps"
 	// LaunchAdvice is what takes launches and calls of Python off a step.
 	LaunchAdvice = "by calls on whole tensors instead of loops over their parts, torch._foreach_* for all parameters, or " +
 		"torch.compile"

@@ -43,6 +43,7 @@ const (
 	FindingCPUOptimizer          = "cpu-optimizer"
 	FindingDeviceWait            = "device-wait"
 	FindingDeviceCopies          = "device-copies"
+	FindingManyReads             = "many-reads"
 	FindingHostTensors           = "host-tensors"
 	FindingPageableCopies        = "pageable-copies"
 	FindingSerialCopies          = "serial-copies"

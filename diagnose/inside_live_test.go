@@ -52,7 +52,7 @@ func TestInsideNamesIdleTime(t *testing.T) {
 			return in
 		}, diagnose.Unknown, ""},
 		"values are read all the time": {"small-launches", func(in recording.Inside) recording.Inside {
-			in.Launches, in.Syncs, in.SyncTime = n(400), n(40), n(0.004)
+			in.Launches, in.Syncs, in.SyncTime = n(400), n(8), n(0.004)
 			return in
 		}, diagnose.LaunchBound, "hidden-sync"},
 		"pageable copies": {"blocking-copies", func(in recording.Inside) recording.Inside {
@@ -128,7 +128,7 @@ func TestTensorsMadeOnTheHost(t *testing.T) {
 func TestReadingLessSavesNoMoreThanTheWaits(t *testing.T) {
 	const share = 0.04
 	run := looked(t, "small-launches", func(in recording.Inside) recording.Inside {
-		in.Launches, in.Syncs, in.SyncTime = n(400), n(40), n(share*in.Span)
+		in.Launches, in.Syncs, in.SyncTime = n(400), n(8), n(share*in.Span)
 		return in
 	})
 	v := judge.Judge(run)
@@ -180,5 +180,23 @@ func TestAskedByAnotherThread(t *testing.T) {
 	v := judge.Judge(run)
 	if v.Class.Starves() || !(v.Unexplained > 0.7) {
 		t.Errorf("%s, %v unexplained; its loader takes a tenth of the time: %v", v.Class, v.Unexplained, v.Scores[:3])
+	}
+}
+
+// A step that reads many values of the device is told to read them at once, and not to compile what the reads cut.
+func TestManyReads(t *testing.T) {
+	for _, c := range []struct {
+		syncs float64
+		want  bool
+	}{{467, true}, {2, false}} {
+		run := looked(t, "small-launches", func(in recording.Inside) recording.Inside {
+			in.Launches, in.Syncs, in.SyncTime = n(900), n(c.syncs), n(0.3*in.Span)
+			return in
+		})
+		v := judge.Judge(run)
+		compiles := func(f diagnose.Finding) bool { return f.Name == diagnose.FindingLaunchBound && len(f.Settings) > 0 }
+		if v.Has(diagnose.FindingManyReads) != c.want || slices.ContainsFunc(v.Findings, compiles) == c.want {
+			t.Errorf("%v reads: %+v", c.syncs, v.Findings)
+		}
 	}
 }

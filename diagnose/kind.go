@@ -223,7 +223,8 @@ var kindWords = map[Kind][2]string{
 	HostCode: {
 		"a line works on the host, in Python or in native code that it calls",
 		"by calls on whole arrays (NumPy, torch, torch._foreach_* for all parameters) instead of loops in Python. What needs " +
-			"no result of the step: ahead of it, in worker processes or a thread. What only logs need: every so many steps",
+			"no result of the step: ahead of it, in worker processes or a thread. What stays the same: once, and kept. What only " +
+			"logs need: every so many steps",
 	},
 	Chunks: {
 		"reading parts of an array that is stored in chunks: for one row the whole chunk that holds it is read and decompressed",

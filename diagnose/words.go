@@ -156,6 +156,9 @@ var (
 		{FindingDeviceWait, "queued work does not start on an idle device", ""},
 		{FindingDeviceCopies, "copies from one place on the device to another take a good part of the step", ""},
 		{
+			FindingManyReads, "a step reads many values of the device one by one, and waits for each (of a live run)", ManyReadsAdvice,
+		},
+		{
 			FindingHostTensors, "a step makes tensors in host memory and copies them, beside a batch that is pinned (of a live run)",
 			TinyCopiesAdvice,
 		},

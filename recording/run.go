@@ -242,6 +242,8 @@ type Loader struct {
 	Objects    int     `json:"objects,omitempty"` // of Python in a batch beside its tensors: lists, strings, numbers
 	Pinned     *bool   `json:"pinned,omitempty"`  // of the batches seen; nil unknown
 	Padding    Padding `json:"padding,omitzero"`
+
+	BatchDevice string `json:"batch_device,omitempty"` // "cuda" of batches that the data set made there; "" in memory
 }
 
 // Padding counts the numbers of batches whose samples are filled up to one length. Zero if none were seen.

@@ -43,7 +43,8 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 	}
 	l := Lead{Verdict: string(v.Headline()) + ": " + title + MarkEmulated(run.Emulated()), Why: why, Caution: v.Doubts}
 	l.Next, l.Try = sayNext(v, plan, strings.TrimSpace(" "+file))
-	if outside := sayOutside(v); outside != "" && v.Class.Is(diagnose.GPUBound) && len(plan.Fixes) > 0 && v.Lead == nil {
+	outside := sayOutside(v)
+	if outside != "" && v.Class.Is(diagnose.GPUBound) && LeadsWithFix(v, plan) && v.Lead == nil {
 		l.Next = outside + ". Of the steps: " + l.Next
 	}
 	if own, ok := ownLargest(v, plan); ok {

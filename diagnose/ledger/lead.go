@@ -31,7 +31,8 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		return nil
 	}
 	lead := &diagnose.Lead{
-		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, best, steps), Ranks: exchanges(c),
+		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, best, steps),
+		Ranks: exchanges(c),
 	}
 	if best.Name == diagnose.RowBetween {
 		if class == diagnose.CPUBound {
@@ -49,7 +50,9 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 
 // exchanges reports whether a step exchanges something with another rank.
 func exchanges(c *diagnose.Case) bool {
-	return slices.ContainsFunc(c.Costs.Window.Steps, func(s recording.Step) bool { return s.Inside != nil && s.Inside.Exchange > 0 })
+	return slices.ContainsFunc(c.Costs.Window.Steps, func(s recording.Step) bool {
+		return s.Inside != nil && s.Inside.Exchange > 0
+	})
 }
 
 // findLeadOfStart returns the start of a run that had hardly begun to train, if a line of the program took most of it.
@@ -78,7 +81,8 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 		return false
 	case class == diagnose.NotTraining || class == diagnose.StartUp:
 		return false
-	case r.Name == diagnose.RowBetween && (r.Line.String() == "" || r.Line.Kind == diagnose.Launching) && !hasNoWord(class):
+	case r.Name == diagnose.RowBetween && !hasNoWord(class) &&
+		(r.Line.String() == "" || r.Line.Kind == diagnose.Launching):
 		return false // the class of the steps says as much
 	case r.Name.ComesOnce():
 		return r.Seconds >= diagnose.LeadingOnce && r.Share >= diagnose.LeadingOnceShare

@@ -285,10 +285,6 @@ func (f *filler) besideSteps() float64 {
 	return on / all
 }
 
-// manySyncs is how many reads of the device a step has from which they are what every step does. [J] Sixty
-// values of sixty norms, not the loss and a metric.
-const manySyncs = 10
-
 // lineOfSync is the line on which steps wait for the device, if the host's other work is
 // short enough to hide behind the device's: without the wait it would cost nothing. The zero Line elsewhere.
 func (f *filler) lineOfSync() diagnose.Line {
@@ -297,7 +293,7 @@ func (f *filler) lineOfSync() diagnose.Line {
 	busy := f.Util * c.Step
 	own := c.HostStep - stat.Or(c.Window.Asks().SyncTime, 0) - stat.Or(c.Wait, 0)
 	steady := f.Parts.Long
-	if c.Window.Asks().Syncs >= manySyncs { // on a machine without a free core that time is waiting for one
+	if c.Window.Asks().Syncs >= diagnose.ManySyncs { // on a machine without a free core that time is waiting for one
 		steady = max(steady, f.Parts.Host, f.Parts.Queued)
 	}
 	rare := c.Rare.Count > 0 && c.RareShare() >= steady
@@ -316,17 +312,19 @@ func (f *filler) isSaved(line diagnose.LoopLine) bool {
 // lineBetween is the line on which the launching thread is seen most outside of its steps, if that
 // accounts for a good part of the time.
 func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line, float64) {
-	if line := f.lineOfSync(); line.Kind != "" {
-		return line, math.NaN()
+	sync, least := f.lineOfSync(), diagnose.NamedLine
+	if sync.Kind != "" {
+		least = mostlyWork
 	}
 	for _, line := range f.LoopLines.Lines {
-		if f.isSaved(line) || slices.Contains(beside, line.Kind) || line.Own.IsAt(f.Costs.SyncsAt) {
+		if f.isSaved(line) || slices.Contains(beside, line.Kind) || line.Own.IsAt(f.Costs.SyncsAt) ||
+			sync.Kind != "" && slices.Contains(ofLogs, line.Kind) {
 			continue
 		}
 		if edge != nil && edge.Line.Own == line.Own {
 			continue
 		}
-		if f.LoopLines.Looks >= fewLooks && f.LoopLines.SecondsAt(line) >= diagnose.NamedLine*seconds {
+		if f.LoopLines.Looks >= fewLooks && f.LoopLines.SecondsAt(line) >= least*seconds {
 			if line.Kind == diagnose.Collective {
 				line = f.followToLateRank(line)
 			}
@@ -334,13 +332,25 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		}
 		break
 	}
+	if sync.Kind != "" {
+		return sync, math.NaN()
+	}
 	// of no work outside of the model: the calls of the model itself
-	if line, found := f.LoopLines.FirstOf(diagnose.Launching); found && line.Own.File != "" && f.LoopLines.Looks >= fewLooks &&
-		line.Share.Point >= mostlyModel {
+	line, found := f.LoopLines.FirstOf(diagnose.Launching)
+	if found && line.Own.File != "" && f.LoopLines.Looks >= fewLooks && line.Share.Point >= mostlyModel {
 		return line.Line, line.Share.Point
 	}
 	return diagnose.Line{}, math.NaN()
 }
+
+// ofLogs are kinds of work that comes with a value that is read of the device, to show or to keep it.
+var ofLogs = []diagnose.Kind{
+	diagnose.Pausing, diagnose.Logging, diagnose.Uploading, diagnose.Plotting, diagnose.Metrics, diagnose.Disk,
+}
+
+// mostlyWork is the share of the time between steps that a line of the program works, from which it is named though it
+// could hide behind the device's work if no step waited for the device. [J]
+const mostlyWork = 0.5
 
 // mostlyModel is the share of the looks at the launching thread from which one call of the model is where time goes
 // between steps that nothing else explains. [J]

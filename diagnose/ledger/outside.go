@@ -22,7 +22,8 @@ const (
 // nor waits for the first batch.
 func startsSlowly(l diagnose.Ledger) (start diagnose.Row, slow bool) {
 	start = l.Find(diagnose.RowStartUp)
-	return start, isWorkOfStart(start.Line) && start.IsOwnWork() && start.Seconds*start.LineShare >= max(slowStart, slowStartShare*l.Wall)
+	return start, isWorkOfStart(start.Line) && start.IsOwnWork() &&
+		start.Seconds*start.LineShare >= max(slowStart, slowStartShare*l.Wall)
 }
 
 // FindSlowStart tells of a run that begins late because a line of the program works for long before its first step.

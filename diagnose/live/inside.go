@@ -155,6 +155,9 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 			quantity.Percent(p.Host), in.Launches, quantity.AboutSeconds(in.span))
 		f.Settings = []stoker.Change{l.Grounds.LaunchChange()}
 		f.Advice = l.Grounds.LaunchAdvice()
+		if in.Syncs >= diagnose.ManySyncs { // each ends what is compiled or captured
+			f.Settings, f.Advice = nil, diagnose.LaunchAdvice
+		}
 		out = append(out, f)
 	}
 	idle := l.Idle - stat.Or(l.Stall, 0)
@@ -166,7 +169,16 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	if onCPU { // which reads gradients and no loss
 		out = append(out, optimizer)
 	}
-	if in.Syncs >= 1 && (held || idle >= diagnose.LaunchTrigger) && !onCPU {
+	switch {
+	case onCPU:
+	case in.Syncs >= diagnose.ManySyncs && (held || idle >= diagnose.LaunchTrigger):
+		f := diagnose.NewFinding(diagnose.FindingManyReads)
+		f.Share = min(1, in.SyncTime/in.span)
+		f.Text = fmt.Sprintf("a step waits for the device %s, each time for a value or two: after each nothing is queued, and the "+
+			"device idles until the host has launched again", aboutTimes(in.Syncs))
+		f.Advice = diagnose.ManyReadsAdvice
+		out = append(out, f)
+	case in.Syncs >= 1 && (held || idle >= diagnose.LaunchTrigger):
 		f := diagnose.NewFinding(diagnose.FindingHiddenSync)
 		held := min(1, in.SyncTime/in.span)
 		f.Share, f.Saves = held, diagnose.LostToWaits(idle, held)
@@ -204,24 +216,26 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	return out
 }
 
-// findHostTensors tells of copies from pageable memory beside a batch that is pinned: the program makes these tensors in
-// its step, on the CPU.
+// findHostTensors tells of copies from pageable memory beside a batch that is pinned: the program makes these
+// tensors in its step, on the CPU.
 func (l filler) findHostTensors(in insideSteps) (diagnose.Finding, bool) {
 	d := l.judgedLoader()
 	pinned := d != nil && d.Pinned != nil && *d.Pinned && d.Tensors > 0
-	if !pinned || in.copying < diagnose.SerialTrigger || in.Copies < float64(d.Tensors+manyBeside) || in.Pageable < d.BatchBytes {
+	if !pinned || in.copying < diagnose.SerialTrigger || in.Copies < float64(d.Tensors+manyBeside) ||
+		in.Pageable < d.BatchBytes {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewFinding(diagnose.FindingHostTensors)
 	f.Share = in.copying
-	f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s, and its batch is pinned and has %s: the program makes the "+
-		"others in its step, on the CPU. Copies take %s of the time", quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
+	f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s, and its batch is pinned and has %s: the program "+
+		"makes the others in its step, on the CPU. Copies take %s of the time", quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
 		quantity.AboutBytes(d.BatchBytes), quantity.Percent(in.copying))
 	f.Advice = diagnose.TinyCopiesAdvice
 	return f, true
 }
 
-// manyBeside is how many copies a step has beside its batch, at least, for the program to make tensors in its step. [J]
+// manyBeside is how many copies a step has beside its batch, at least, for the program to make tensors in its
+// step. [J]
 const manyBeside = 4
 
 // findTinyCopies tells of many small copies to the device. Those of the batch are known by its tensors and bytes,

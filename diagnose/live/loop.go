@@ -27,6 +27,10 @@ const (
 type whereabouts struct {
 	OnCore, Queued, Disk, Remote, Asleep, Parked float64
 	Others                                       float64 // cores that everything else of the job uses
+
+	// Works and Sleeps are shares of the looks at the thread on lines that do not wait for the device: on a core or
+	// queued, and not. NaN where no look tells waiting for the device.
+	Works, Sleeps float64
 }
 
 // measureWhereabouts measures where the launching thread's time goes.
@@ -45,13 +49,34 @@ func (l filler) measureWhereabouts() whereabouts {
 	}
 	w.OnCore = min(1, w.OnCore)
 	w.Others = max(0, l.Costs.CoresUse-stat.Or(w.OnCore, 0))
+	w.Works, w.Sleeps = l.lookBesideWaits()
 	return w
 }
+
+// lookBesideWaits returns the shares of whereabouts.Works and Sleeps.
+func (l filler) lookBesideWaits() (works, sleeps float64) {
+	lines, waits := l.LoopLines, 0.0
+	for _, line := range lines.Lines {
+		if line.Kind == diagnose.DeviceWait {
+			waits += line.Seconds
+			continue
+		}
+		works, sleeps = works+line.Seconds-line.Asleep, sleeps+line.Asleep
+	}
+	if lines.Looks < fewLooks || waits < tellsWaits*lines.Seconds {
+		return math.NaN(), math.NaN()
+	}
+	return works / lines.Seconds, sleeps / lines.Seconds
+}
+
+// tellsWaits is the share of looks that find a thread waiting for the device, from which they tell that from work. [J]
+const tellsWaits = 0.2
 
 // shareAway is the share of the device's idle time in which the thread is waiting for somebody
 // else, at least: while the device works it may wait for that.
 func (w whereabouts) shareAway(idle float64) float64 {
-	return max(0, w.Asleep+w.Parked-(1-idle)) / idle
+	away := max(0, w.Asleep+w.Parked-(1-idle))
+	return min(away, stat.Or(w.Sleeps, away)) / idle
 }
 
 // String is a sentence; "" if nothing is known.
@@ -75,6 +100,8 @@ func (w whereabouts) String() string {
 	switch {
 	case w.Others >= diagnose.OthersAtWork:
 		text += fmt.Sprintf(". Everything else of the job uses %.2f cores", w.Others)
+	case w.Asleep+w.Parked >= diagnose.AwayWhileIdle.Yes && w.Sleeps < diagnose.AwayWhileIdle.No:
+		text += ". Nothing else of the job works, and the thread waits for the device"
 	case w.Asleep+w.Parked >= diagnose.AwayWhileIdle.Yes:
 		text += ". Nothing else of the job works: it waits for something outside, such as requests, a " +
 			"timer or the device"
@@ -88,7 +115,7 @@ func (w whereabouts) String() string {
 // the device works is no work.
 func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 	atWork := 1 - w.Asleep - w.Parked
-	alone := max(0, atWork-stat.Or(l.Util, 0)) / l.Idle
+	alone := max(0, atWork-stat.Or(l.Util, 0), stat.Or(w.Works, 0)) / l.Idle
 	q := diagnose.AskShare("Is the launching thread at work while the device is idle?", min(1, alone), diagnose.OwnCodeWhileIdle,
 		"a thread that launches many small kernels looks the same")
 	if l.HookMissing { // so do copies from pageable memory

@@ -22,6 +22,10 @@ const (
 
 // fillServer fills in the figures that rules use for a server, instead of those for a loop.
 func (l filler) fillServer() {
+	trains := func(s recording.Step) bool { return s.Optimized > 0 }
+	if l.HasSteps && l.Costs.Fed() || slices.ContainsFunc(l.Costs.Window.Steps, trains) {
+		return // a loop: what it asks of a server of its own, as one of data, is no load
+	}
 	l.Requests = measure.ReadRequests(l.run, l.Costs.Window, l.From, l.To)
 	r := l.Requests
 	if !r.Known() {

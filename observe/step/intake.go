@@ -490,6 +490,7 @@ func (in *Intake) addBatch(p *Process, r *hookRecord, now float64) bool {
 		l.Objects = *r.Objects
 	}
 	l.Padding.Add(r.Padded)
+	l.BatchDevice = cmp.Or(r.Device, l.BatchDevice)
 	if r.Pinned != nil {
 		pinned := *r.Pinned
 		l.Pinned = &pinned

@@ -391,16 +391,17 @@ func TestSlowFetches(t *testing.T) {
 	}
 }
 
-// The padding of batches is summed; counts that cannot be are left out.
+// The padding of batches is summed; counts that cannot be are left out. A device on which a data set made one is kept.
 func TestPaddingOfBatches(t *testing.T) {
 	in := NewIntake(0, &book{}, nil)
 	in.Take(packetOf(`{"k":"hello","role":"main"}`, `{"k":"loader","num_workers":2}`,
-		`{"k":"batch","bytes":8,"padded":[100,60,40]}`, `{"k":"batch","bytes":8,"padded":[100,20,0]}`, `{"k":"batch","bytes":8,"padded":null}`,
+		`{"k":"batch","bytes":8,"padded":[100,60,40],"device":"cuda"}`, `{"k":"batch","bytes":8,"padded":[100,20,0]}`, `{"k":"batch","bytes":8,"padded":null}`,
 		`{"k":"batch","bytes":8,"padded":[100,120,0]}`, `{"k":"batch","bytes":8,"padded":[100,20,30]}`, `{"k":"batch","bytes":8,"padded":[100,20,-1]}`,
 		`{"k":"batch","bytes":8,"padded":[1]}`), 1)
 	var f recording.Facts
 	in.Facts(&f)
-	if got := f.Loaders[0].Padding; got != (recording.Padding{Numbers: 200, Padded: 80, Beyond: 40}) {
+	want := recording.Padding{Numbers: 200, Padded: 80, Beyond: 40}
+	if got := f.Loaders[0]; got.Padding != want || got.BatchDevice != "cuda" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -350,6 +350,8 @@ def tell_batch(state, loader, batch, ended):
             padded = padded or padding.count_padding(torch, found)
         pinned = is_pinned(state, loader, ask)
     record = {"k": "batch", "loader": loader.number, "bytes": size, "samples": samples_of(torch, loader, batch), "padded": padded}
+    if ask is not None and ask.device.type != "cpu":
+        record["device"] = ask.device.type
     state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors, objects=walked[0] - tensors, ended=ended)))
 
 
