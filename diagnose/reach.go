@@ -98,8 +98,9 @@ func (g Grounds) adviseOnCopies() string {
 		return "leave the data on the device between kernels, and copy from page-locked memory (cudaMallocHost): copies " +
 			"take nearly all of the time, and next to nothing could run beside them"
 	case t.Few > 0 && cuda:
-		return fmt.Sprintf("copy from page-locked memory (cudaMallocHost, or cudaHostRegister for a buffer that is there), and "+
-			"send fewer bytes. The file holds %d cop%s in all: there is no next one to copy meanwhile", t.Few, quantity.Ending(t.Few, "y", "ies"))
+		return fmt.Sprintf("copy from page-locked memory (cudaMallocHost, or cudaHostRegister for a buffer that is there), "+
+			"and send fewer bytes. The file holds %d cop%s in all: there is no next one to copy meanwhile", t.Few,
+			quantity.Ending(t.Few, "y", "ies"))
 	case t.Full && !g.hasLoader():
 		return "send fewer bytes: narrower types, or the data kept on the device. The copies take all that the link can do"
 	case t.Full:

@@ -60,8 +60,8 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 		out = append(out, c.ProgramEvidence...)
 	}
 	if c.Glimpse > 0 {
-		out = diagnose.AddEvidence(out, c.Glimpse, "ratio", diagnose.SignalGlimpse, "the device that is judged works in %s of the "+
-			"recording, and others worked as well: what the program waits for in the rest is not known",
+		out = diagnose.AddEvidence(out, c.Glimpse, "ratio", diagnose.SignalGlimpse, "the device that is judged works in %s "+
+			"of the recording, and others worked as well: what the program waits for in the rest is not known",
 			quantity.Percent(c.Glimpse))
 	} else if c.IsTrial {
 		out = diagnose.AddEvidence(out, c.WorksJudged, "kernels", "trace.device",

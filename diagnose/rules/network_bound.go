@@ -21,7 +21,8 @@ var networkBound = Rule{
 		c.because(c.CollectivesRunAlone.Evidence)
 		late, part := c.no(c.OneRankLate), c.Parts.Exchange
 		lead := part
-		if p := c.Parts; p.Opening > max(p.Input, p.Host, p.Long, p.Copies, p.Unlinked) { // the first one hides what else there is
+		if p := c.Parts; p.Opening > max(p.Input, p.Host, p.Long, p.Copies, p.Unlinked) {
+			// the first one hides what else there is
 			lead += p.Opening
 		}
 		return alone * c.weighLead(lead) * c.besideInput(part) * late * c.besideKernels(part, 0)

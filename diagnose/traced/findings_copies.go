@@ -122,7 +122,8 @@ func (t *filler) findTraffic() diagnose.Traffic {
 	down, up, pinned := t.copies.ToDevice, t.copies.ToHost, t.copies.Pinned
 	fast := pinned.Count > 0 && float64(pinned.Time) >= nearlyAll*float64(down.Time)
 	return diagnose.Traffic{
-		Few: fewCopies(down.Count + up.Count), Back: up.Alone > down.Alone, Full: t.fillsLink() || fast && t.d.Share(down.Time) >= nearlyAll,
+		Few: fewCopies(down.Count + up.Count), Back: up.Alone > down.Alone,
+		Full:   t.fillsLink() || fast && t.d.Share(down.Time) >= nearlyAll,
 		Pinned: fast, Read: t.readsResults(), Alone: t.d.Share(down.Alone+up.Alone) >= nearlyAll,
 	}
 }
