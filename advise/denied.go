@@ -45,3 +45,22 @@ func (p Plan) FindAnswer(f diagnose.Finding) (fix *Fix, denied string) {
 	}
 	return fix, denied
 }
+
+// ofKinds are the changes that kinds of gpu-bound are named for.
+var ofKinds = map[diagnose.Class][]stoker.Setting{diagnose.GPUPrecision: {stoker.TF32, stoker.Precision}}
+
+// KeepKind returns a verdict's class, without its kind if the plan denies each change that the kind is named for.
+func (p Plan) KeepKind(class diagnose.Class) diagnose.Class {
+	denied := false
+	for _, name := range ofKinds[class] {
+		if slices.ContainsFunc(p.Fixes, func(f Fix) bool { return f.Name == string(name) }) {
+			return class
+		}
+		_, rejected := p.verdictOn(string(name))
+		denied = denied || rejected
+	}
+	if denied {
+		return diagnose.GPUBound
+	}
+	return class
+}

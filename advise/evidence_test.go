@@ -269,6 +269,26 @@ func TestWaitsOfAFileWithoutStepsAreRefused(t *testing.T) {
 	}
 }
 
+// A kind of gpu-bound is not named if the plan denies what the kind is named for.
+func TestKindThatThePlanDenies(t *testing.T) {
+	denied := advise.Plan{Rejected: []advise.Rejected{{Name: string(stoker.Precision), Why: "no measurable gain"}}}
+	fixed := advise.Plan{Rejected: denied.Rejected, Fixes: []advise.Fix{{Name: string(stoker.TF32)}}}
+	for _, c := range []struct {
+		plan        advise.Plan
+		class, want diagnose.Class
+	}{
+		{denied, diagnose.GPUPrecision, diagnose.GPUBound},
+		{fixed, diagnose.GPUPrecision, diagnose.GPUPrecision},
+		{advise.Plan{}, diagnose.GPUPrecision, diagnose.GPUPrecision},
+		{denied, diagnose.GPUMemory, diagnose.GPUMemory},
+		{denied, diagnose.LaunchBound, diagnose.LaunchBound},
+	} {
+		if got := c.plan.KeepKind(c.class); got != c.want {
+			t.Errorf("%s is %s, want %s", c.class, got, c.want)
+		}
+	}
+}
+
 // A gap in a file whose device work is partly missing is nobody's: no other process is suspected for it.
 func TestMissingWorkIsNoOtherProcess(t *testing.T) {
 	for _, missing := range []bool{false, true} {

@@ -145,7 +145,7 @@ func (g *gain) checkAim() string {
 		}
 		switch {
 		case !slices.ContainsFunc(aim.classes, class.Is):
-			return fmt.Sprintf("%s are not the limit: this is %s", aim.shortens, class)
+			return fmt.Sprintf("%s are not the limit: this is %s", aim.shortens, withoutKind(class))
 		case aim.busy && class != diagnose.LaunchBound && kernels < mostlyBusy:
 			return fmt.Sprintf("%s are not the limit: they run %s of the window", aim.shortens, quantity.Percent(kernels))
 		}
@@ -155,6 +155,14 @@ func (g *gain) checkAim() string {
 		return "no loader fills buffers here: to make and fill a page-locked one may take as long as is won"
 	}
 	return ""
+}
+
+// withoutKind is the class of a device that is the limit, whichever kind of its work takes most; else the class itself.
+func withoutKind(class diagnose.Class) diagnose.Class {
+	if class.Is(diagnose.GPUBound) {
+		return diagnose.GPUBound
+	}
+	return class
 }
 
 // ofPinning are settings that need page-locked memory.
@@ -304,7 +312,7 @@ func (g *gain) checkBeside() string {
 		return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",
 			quantity.Many(kernels, "kernel"))
 	case !repeats && g.verdict.Grounds.Program != diagnose.Training && !g.isOwnLine():
-		return "the file marks no steps: what the host does may be compilation, loading or a first call, which comes once"
+		return g.describeSteps() + ": what the host does may be compilation, loading or a first call, which comes once"
 	}
 	return ""
 }
@@ -460,11 +468,20 @@ func (g *gain) checkRepeats() string {
 	switch {
 	case len(g.costs.Window.Steps) > fewRepeats:
 	case g.edit.SyncEvery > 0 && !g.verdict.Grounds.ReadsLoss():
-		return "the file marks no steps: whether the program needs what it waits for at once is not known"
+		return g.describeSteps() + ": whether the program needs what it waits for at once is not known"
 	case g.edit.NoAllocator:
 		return "the file shows no steps that follow each other: a first pass allocates what later ones reuse"
 	}
 	return ""
+}
+
+// describeSteps says how little of a program's steps a file shows.
+func (g *gain) describeSteps() string {
+	n := len(g.costs.Window.Steps)
+	if n == 0 || !g.run.Facts.MarksSteps() {
+		return "the file marks no steps"
+	}
+	return "the file holds " + quantity.Many(n, "step") + " alone"
 }
 
 // isLikely reports whether the likely case gains enough for the worst and the best to be played.

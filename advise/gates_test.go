@@ -210,3 +210,17 @@ func TestStepsThatKeepTime(t *testing.T) {
 		}
 	}
 }
+
+// A file with one step is not told to have none, and one pass of layers is no step.
+func TestFewStepsAreCounted(t *testing.T) {
+	for rule, want := range map[string]string{
+		"ProfilerStep marks": "the file holds 1 step alone", recording.WholeRecording: "the file marks no steps",
+		recording.OnePass + " 5 layers": "the file marks no steps",
+	} {
+		g := gain{evidence: evidence{adviser: adviser{run: &recording.Run{}}}}
+		g.run.Facts.StepsFrom, g.costs.Window.Steps = rule, make([]recording.Step, 1)
+		if got := g.describeSteps(); got != want {
+			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
+	}
+}

@@ -199,7 +199,7 @@ func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note s
 	note = fmt.Sprintf("%d %s enough: %d are worth %s, batches that are always there %s", n,
 		quantity.Ending(n, "is", "are"), most, quantity.AboutRatio(best), quantity.AboutRatio(ceiling))
 	changes = []stoker.Change{{Setting: stoker.NumWorkers, From: now, To: n}}
-	if now == 0 {
+	if now == 0 && a.verdict.Grounds.HasEpochs(len(a.costs.Window.Steps)) {
 		changes = append(changes, stoker.Change{Setting: stoker.PersistentWorkers, To: true})
 	}
 	return changes, note

@@ -63,9 +63,15 @@ func (g Grounds) Compiles() bool {
 	return g.LacksUnit(stoker.Change{Setting: stoker.Compile, To: "default"}) == ""
 }
 
+// largerOperators is what to do about launches on devices that are neither CUDA's nor ROCm's.
+const largerOperators = "fewer and larger operators: a larger batch_size, or operators of the device's library that do " +
+	"several things at once"
+
 // LaunchAdvice is what to do about launches that take longer than what they launch.
 func (g Grounds) LaunchAdvice() string {
 	switch {
+	case g.Kind != "":
+		return largerOperators
 	case g.Updates:
 		return "an optimizer of torch.optim with foreach=True or fused=True launches a few kernels for all parameters. One " +
 			"of your own: call its step() in a function with @torch.compile"
@@ -87,6 +93,12 @@ func (g Grounds) LaunchChange() stoker.Change {
 // onChip is what to do about a class whose own words name what not every device can; "" if
 // they hold.
 func (g Grounds) onChip(class Class) string {
+	if g.Kind != "" {
+		return map[Class]string{
+			LaunchBound:  largerOperators,
+			NetworkBound: "gradient accumulation, gradients in bf16, larger buckets, or ranks that are nearer to each other",
+		}[class]
+	}
 	if !g.Chip.IsKnown() {
 		return ""
 	}

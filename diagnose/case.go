@@ -14,12 +14,13 @@ type Case struct {
 	Measured
 
 	// What kind of steps the window has.
-	HasSteps      bool  // steps over a loader are known
-	HasUnfedSteps bool  // steps of a loop are known that no loader feeds
-	Rows          []Row // of the time by the device's own clock; nil if its work was not seen
-	IsTrial       bool  // a trace holds next to no work of the device: it tells nothing
-	TooFewSteps   bool  // steps were seen or begun, too few to judge
-	OnlySkips     bool  // batches are fetched and thrown away, and nothing else was done yet
+	HasSteps      bool    // steps over a loader are known
+	HasUnfedSteps bool    // steps of a loop are known that no loader feeds
+	Rows          []Row   // of the time by the device's own clock; nil if its work was not seen
+	IsTrial       bool    // a trace holds next to no work of the device: it tells nothing
+	Glimpse       float64 // share of the recording in which the judged device worked, if that is next to none of it; else 0
+	TooFewSteps   bool    // steps were seen or begun, too few to judge
+	OnlySkips     bool    // batches are fetched and thrown away, and nothing else was done yet
 
 	// What kind of recording a trace is.
 	ModelComputes  bool    // operators of a model are in a recording without a device's work

@@ -111,6 +111,12 @@ func (g Grounds) ReadsLoss() bool {
 	return !IsBare(g.Framework) && (g.Program == Training || g.Program == UnknownProgram && loops)
 }
 
+// HasEpochs reports whether a program whose file shows so many steps may go over its data again: a loader that a call
+// makes for its own few batches ends with it, and so do its workers.
+func (g Grounds) HasEpochs(steps int) bool {
+	return g.Program == Training || g.Program != Inference && steps > 1
+}
+
 // SyncAdvice removes synchronisation that the program never asked for.
 func (g Grounds) SyncAdvice() string {
 	if g.ReadsLoss() {

@@ -20,6 +20,7 @@ type Parts struct {
 	// Of a server, 0 of others: idle time without any request, and with some while no core works for them.
 	Unasked, Awaited float64
 	Unlinked         float64 // idle time before work whose launch is not in the file
+	Opening          float64 // of one rank's file, its first collective alone: it may wait for another rank's start
 }
 
 // unknownParts are those of a window whose gaps were not seen.

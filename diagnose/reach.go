@@ -1,6 +1,11 @@
 package diagnose
 
-import "github.com/stoker-dev/stoker/hardware"
+import (
+	"fmt"
+
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/quantity"
+)
 
 // Staging says what becomes of pageable memory on its way to the device. The words given are for
 // a device behind PCIe.
@@ -62,6 +67,7 @@ type Traffic struct {
 	Back   bool // most of the time goes to the host
 	Pinned bool // those to the device come from page-locked memory already
 	Full   bool // they take what the link can do
+	Few    int  // how many there are in all, if they are so few that none follows another; else 0
 	Alone  bool // they take nearly all of the time: next to nothing could run beside them
 	Read   bool // the host reads results behind its waits: from shared memory, or a copy to the host for each wait
 }
@@ -91,6 +97,10 @@ func (g Grounds) adviseOnCopies() string {
 	case t.Alone && cuda:
 		return "leave the data on the device between kernels, and copy from page-locked memory (cudaMallocHost): copies " +
 			"take nearly all of the time, and next to nothing could run beside them"
+	case t.Few > 0 && cuda:
+		return fmt.Sprintf("copy from page-locked memory (cudaMallocHost, or cudaHostRegister for a buffer that is there), "+
+			"and send fewer bytes. The file holds %d cop%s in all: there is no next one to copy meanwhile", t.Few,
+			quantity.Ending(t.Few, "y", "ies"))
 	case t.Full && !g.hasLoader():
 		return "send fewer bytes: narrower types, or the data kept on the device. The copies take all that the link can do"
 	case t.Full:

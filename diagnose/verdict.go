@@ -114,6 +114,9 @@ type Evidence struct {
 	Unit   string
 }
 
+// SignalGlimpse is the signal of an evidence that says how little of a recording the judged device's work takes.
+const SignalGlimpse = "trace.window"
+
 // SignalScores is the signal of an evidence that says which rules fit about equally well.
 const SignalScores = "scores"
 

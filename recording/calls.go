@@ -51,5 +51,11 @@ func FusedKernel(name string) bool {
 	return ContainsAny(name, "triton_poi_fused", "triton_red_fused", "triton_per_fused", "triton_tem_fused")
 }
 
+// ExecutesOperator reports whether a call of Ascend's runtime prepares one operator and runs it, in each step anew.
+func ExecutesOperator(name string) bool { return strings.Contains(name, "aclopCompileAndExecute") }
+
+// ScriptKernel reports whether TorchScript's fuser made a kernel, which it compiles when it first runs.
+func ScriptKernel(name string) bool { return strings.HasPrefix(name, "fused_") }
+
 // LaunchesWork reports whether a call puts a kernel or a graph on a device.
 func LaunchesWork(name string) bool { return strings.Contains(name, "Launch") || name == "Node@launch" }

@@ -146,6 +146,12 @@ func LoaderSpan(name string) bool {
 	return TFDataWait(name)
 }
 
+// MakesLoader reports whether a Python frame makes an iterator of PyTorch's DataLoader.
+func MakesLoader(name string) bool {
+	file, function, _ := strings.Cut(name, "): ")
+	return function == "__iter__" && strings.Contains(file, "utils/data/dataloader.py(")
+}
+
 // StepSpan reads the number of a step that torch.profiler marked,
 // "ProfilerStep#4".
 func StepSpan(name string) (n int, ok bool) {

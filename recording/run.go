@@ -3,6 +3,7 @@ package recording
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 )
@@ -26,6 +27,14 @@ type Run struct {
 
 // WholeRecording is how steps were found of which there are none: all of a profiler's file is taken as one.
 const WholeRecording = "the whole recording"
+
+// OnePass begins the words for how steps were found of a file without marks, in which kernels repeat within a whole.
+const OnePass = "one pass of"
+
+// MarksSteps reports whether a profiler's file shows where steps begin and end.
+func (f *Facts) MarksSteps() bool {
+	return f.StepsFrom != WholeRecording && !strings.HasPrefix(f.StepsFrom, OnePass)
+}
 
 // Facts are what does not change during a run.
 type Facts struct {

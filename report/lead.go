@@ -118,6 +118,8 @@ func sayWhy(v diagnose.Verdict) string {
 	switch {
 	case v.Lead != nil:
 		return v.Lead.Why()
+	case v.Class == diagnose.Unknown && len(v.Evidence) > 0 && v.Evidence[0].Signal == diagnose.SignalGlimpse:
+		return v.Evidence[0].Text
 	case v.Class == diagnose.Unknown && !math.IsNaN(v.Idle) && !math.IsNaN(v.Stall):
 		waits := ""
 		if v.Grounds.Loads || v.Grounds.Loader != nil || v.Stall > 0 {
@@ -228,7 +230,8 @@ func sayLeadingFinding(v diagnose.Verdict, plan advise.Plan) string {
 	case v.Device < 0 || len(v.Findings) == 0:
 	case v.Class.Is(diagnose.GPUBound):
 		at = slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool {
-			return f.Name == diagnose.FindingSmallGrids && f.Share >= mostOfWindow
+			return f.Name == diagnose.FindingSmallGrids && f.Share >= mostOfWindow ||
+				f.Name == diagnose.FindingAllocator && f.Share >= diagnose.LaunchTrigger
 		})
 	case v.Class == diagnose.CPUBound && v.Findings[0].Name != diagnose.FindingHostWork:
 		at = 0

@@ -21,6 +21,7 @@ func TestTheLeadingFindingIsNext(t *testing.T) {
 	}{
 		"an empty device":     {diagnose.GPUBound, []diagnose.Finding{host, grids}, "more work per launch"},
 		"a full device":       {diagnose.GPUBound, []diagnose.Finding{host}, "nothing on the host's side"},
+		"kernels beside it":   {diagnose.GPUBound, []diagnose.Finding{host, allocator}, "allocate once"},
 		"allocations":         {diagnose.CPUBound, []diagnose.Finding{allocator, host}, "allocate once"},
 		"the host's own work": {diagnose.CPUBound, []diagnose.Finding{host, allocator}, "do it ahead"},
 	} {

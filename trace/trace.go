@@ -133,7 +133,8 @@ func readOpened(ctx context.Context, file string, f *os.File, m *meter, o Option
 	if isXPlane(file, f) {
 		return readXPlane(ctx, file, f, m)
 	}
-	return readStream(ctx, file, &countingReader{Reader: f, m: m}, o)
+	t, err := readStream(ctx, file, &countingReader{Reader: f, m: m}, o)
+	return t, nameFault(file, f, err)
 }
 
 func readStream(ctx context.Context, file string, raw *countingReader, o Options) (*kineto.Trace, error) {

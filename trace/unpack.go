@@ -53,7 +53,11 @@ func unpack(file string, raw *countingReader) (*source, error) {
 	}
 	inner := bufio.NewReaderSize(out.Reader, sniffed)
 	start, _ := inner.Peek(sniffed) // an error comes again when the reader gets there
-	if err := recognise(file, start); err != nil {
+	err = recognise(file, start)
+	if err == nil && protonStart.Match(trimSpaces(start)) {
+		err = refuseProton(file, inner)
+	}
+	if err != nil {
 		out.close()
 		return nil, err
 	}

@@ -86,6 +86,8 @@ type Device struct {
 
 	LongOnce int64 // of Long, what happens once
 
+	LongAllocator int64 // of Long, what allocates
+
 	// LongWork is the part of Long that the host spent on its other work, which might run
 	// at the same time as the device's: not on waiting, allocations and work that happens once.
 	LongWork int64
@@ -269,7 +271,7 @@ const longRange = 500_000
 // charge adds up the slices of the window.
 func (a *Analysis) charge(d *Device) {
 	d.Causes, d.Places, d.Short, d.AfterSync = [Causes]int64{}, [Causes]Place{}, [Causes]Place{}, [2]int64{}
-	d.Long, d.Ranged, d.LongOnce, d.LongWork, d.BeforeTiny = 0, 0, 0, 0, 0
+	d.Long, d.Ranged, d.LongOnce, d.LongAllocator, d.LongWork, d.BeforeTiny = 0, 0, 0, 0, 0, 0
 	waits := a.waits(d)
 	var gap [Causes]Place
 	last := [2]int64{math.MinInt64, math.MinInt64}
@@ -283,8 +285,12 @@ func (a *Analysis) charge(d *Device) {
 		switch {
 		case s.Cause.Host() && s.Gap[1]-s.Gap[0] >= longGap:
 			d.Long += length
-			if s.Cause == WarmUp {
+			switch s.Cause {
+			case WarmUp:
 				d.LongOnce += length
+			case Allocator:
+				d.LongAllocator += length
+			default:
 			}
 		case s.Cause.Host() && s.Touch:
 			d.Long += length
@@ -294,7 +300,8 @@ func (a *Analysis) charge(d *Device) {
 		if s.LongWork() {
 			d.LongWork += length
 		}
-		if s.Next >= 0 && (s.Cause.Host() || s.Cause == CopyIssue) && a.tiny(s.Next) {
+		issues := s.Cause.Host() && s.Cause != Allocator && s.Cause != WarmUp || s.Cause == CopyIssue
+		if s.Next >= 0 && issues && a.tiny(s.Next) {
 			d.BeforeTiny += length
 		}
 		p := &gap[s.Cause]

@@ -405,3 +405,17 @@ func TestFewGapsAreAStart(t *testing.T) {
 		}
 	}
 }
+
+// What TorchScript's fuser compiles before a kernel's first run comes once; before a later run it is an operator's work.
+func TestFusedKernelsAreCompiledOnce(t *testing.T) {
+	l := newLine()
+	l.kernel(0, 10, l.launch(0))
+	for _, at := range []float64{5000, 10_000} {
+		l.host(recording.Op, at-4000, at, "delta")
+		l.work(recording.Kernel, at+5, at+20, "fused_add_mul_15680171862954066917", l.launch(at))
+	}
+	d := idle.Analyse(&recording.Run{Timeline: l.sorted()}).Devices[0]
+	if once, own := d.Causes[idle.WarmUp]/1000, d.Causes[idle.CPUOp]/1000; once < 3900 || own < 3900 || own > 4200 {
+		t.Errorf("%d us once, %d us of operators, want 4000 of each", once, own)
+	}
+}

@@ -120,6 +120,7 @@ type gapSweep struct {
 	pending  Slice // grows while the cause stays the same
 	gap      [2]int64
 	setsUp   bool // the gap holds a call that sets something up
+	compiles bool // the gap ends with the first run of a kernel that is compiled for it
 	prev     int32
 	next     int32
 }
@@ -152,6 +153,8 @@ func (s *gapSweep) charge(from, to int64, prev, next int32) {
 	s.flush()
 	s.gap, s.prev, s.next = [2]int64{from, to}, prev, next
 	s.setsUp = to-from >= longGap && s.loadsCode(from, to)
+	s.compiles = to-from >= longGap && next >= 0 && s.a.opens[next] &&
+		recording.ScriptKernel(s.a.t.Names[s.a.t.Device.Name[next]])
 	to = min(to, s.to)
 	call := int32(-1)
 	if next >= 0 {
@@ -330,6 +333,9 @@ func (s *gapSweep) loadsCode(from, to int64) bool {
 // isFirst reports whether a launch loads what it launches: it takes long, and its kernel is the first of its name, or
 // the file shows no steps. On an idle device no full queue makes it wait.
 func (s *gapSweep) isFirst(call, work int32) bool {
+	if recording.ExecutesOperator(s.a.t.Names[s.a.t.Host.Name[call]]) {
+		return false
+	}
 	length := s.a.t.Host.End[call] - s.a.t.Host.Start[call]
 	return length >= firstTime && s.a.opens[work] || length >= setUp && s.d.Seen <= 1 && s.a.framed
 }
@@ -353,7 +359,8 @@ func (a *Analysis) toHost(call int32) bool {
 // emit hands a slice on, once its cause or its call changes. In a trace of a
 // program's start, allocation is part of the start.
 func (s *gapSweep) emit(p Slice) {
-	if s.d.StartUp && p.Cause == Allocator || s.setsUp && p.Cause == Unrecorded {
+	if s.d.StartUp && p.Cause == Allocator || (s.setsUp || s.compiles) && p.Cause == Unrecorded ||
+		s.compiles && (p.Cause == CPUOp || p.Cause == Python) {
 		p.Cause = WarmUp
 	}
 	last := &s.pending

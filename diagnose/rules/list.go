@@ -22,7 +22,8 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		return failedTitle, failedText, true
 	}
 	rule, known := FindRule(v.Class)
-	if v.Grounds.Program == diagnose.Inference {
+	once := len(v.Costs.Window.Steps) == 1 && !v.Grounds.HasEpochs(1)
+	if once || v.Grounds.Program == diagnose.Inference {
 		rule.Title = strings.ReplaceAll(rule.Title, "training loop", "loop")
 	}
 	if v.Class.Is(diagnose.GPUBound) && (v.Shares.Kernel < nearlyAll || v.Stall > diagnose.InputStall.No) {

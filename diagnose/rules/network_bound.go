@@ -20,6 +20,11 @@ var networkBound = Rule{
 		alone := c.yes(c.CollectivesRunAlone)
 		c.because(c.CollectivesRunAlone.Evidence)
 		late, part := c.no(c.OneRankLate), c.Parts.Exchange
-		return alone * c.weighLead(part) * c.besideInput(part) * late * c.besideKernels(part, 0)
+		lead := part
+		if p := c.Parts; p.Opening > max(p.Input, p.Host, p.Long, p.Copies, p.Unlinked) {
+			// the first one hides what else there is
+			lead += p.Opening
+		}
+		return alone * c.weighLead(lead) * c.besideInput(part) * late * c.besideKernels(part, 0)
 	},
 }

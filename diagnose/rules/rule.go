@@ -52,7 +52,7 @@ func (c *inquiry) because(lists ...[]diagnose.Evidence) {
 // the parts are unknown, nothing leads.
 func (c *inquiry) weighLead(x float64) float64 {
 	p := c.Parts
-	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unlinked, p.Awaited, stat.Or(p.Rare, 0))
+	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unlinked, p.Opening, p.Awaited, stat.Or(p.Rare, 0))
 	switch {
 	case math.IsNaN(most):
 		return 1
@@ -68,7 +68,7 @@ func (c *inquiry) weighLead(x float64) float64 {
 func (c *inquiry) inputLeads() float64 {
 	p := c.Parts
 	lead := 1.0
-	most := max(p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unnamed, stat.Or(p.Rare, 0))
+	most := max(p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unnamed, p.Unlinked, stat.Or(p.Rare, 0))
 	if most > 0 && !math.IsNaN(p.Input) {
 		lead = min(1, 1.5*p.Input/most)
 	}

@@ -46,10 +46,14 @@ func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
 	}
 	t.kernels, t.copies, t.waits = t.all.SumKernels(t.d), t.all.SumCopies(t.d), t.all.Waits(t.d)
 	t.readHardware(run)
-	t.fillShares()
+	t.fillShares(run)
 	t.grounds = t.groundsOf(run)
 	return t
 }
+
+// longKernels is the share of the window in kernels from which, if they outlast a launch, the time in which memory is
+// allocated is apart from the host's other time. [J]
+const longKernels = 0.5
 
 func isMoreStarved(a, b *idle.Device) bool {
 	x, y := a.Share(a.Causes[idle.DataLoader]), b.Share(b.Causes[idle.DataLoader])
@@ -90,7 +94,7 @@ func chipOf(gpu recording.GPU) (c diagnose.Chip) {
 	return diagnose.Chip{Major: row.ComputeMajor, Minor: row.ComputeMinor}
 }
 
-func (t *filler) fillShares() {
+func (t *filler) fillShares(run *recording.Run) {
 	d := t.d
 	share := func(causes ...idle.Cause) float64 {
 		sum := int64(0)
@@ -105,13 +109,20 @@ func (t *filler) fillShares() {
 		Exchange: max(0, d.Share(d.Communication-d.Opening)+share(idle.Communication)),
 		Unlinked: share(idle.Unlinked),
 	}
+	if len(run.Facts.Processes) == 1 {
+		t.parts.Opening = d.Share(d.Opening)
+	}
 	host := 0.0
 	for c := range idle.Causes {
 		if idle.Cause(c).Host() {
 			host += share(idle.Cause(c))
 		}
 	}
-	t.parts.Host = max(0, host-t.parts.Long)
 	t.kernel = d.Share(d.Kernel)
+	if t.kernel >= longKernels && toSeconds(t.kernels.Median) >= shortKernel { // no launch is what they wait for
+		host -= share(idle.Allocator)
+		t.parts.Long -= d.Share(d.LongAllocator)
+	}
+	t.parts.Host = max(0, host-t.parts.Long)
 	t.measureRecorder()
 }

@@ -119,7 +119,7 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 	c.Idle = c.Shares.Idle
 	c.WorksRecorded, c.WorksJudged, c.IsStartUp, c.Parts = float64(len(t.t.Device.Start)), float64(d.Works),
 		d.StartUp && d.Apart == "" || d.Apart == recording.WarmUp, t.parts
-	c.InsteadOfSteps, c.IsTrial = string(d.Apart), t.isTrial()
+	c.InsteadOfSteps, c.IsTrial, c.Glimpse = string(d.Apart), t.isTrial(), t.measureGlimpse()
 	all := float64(max(1, k.Time))
 	moving := k.Family[idle.Elementwise] + k.Family[idle.Reduction] + k.Family[idle.Fused] + k.Family[idle.Moving]
 	c.Kernels = diagnose.KernelShares{
@@ -141,7 +141,24 @@ const (
 // isTrial reports whether the window holds so little work that it tells nothing of the program.
 func (t *filler) isTrial() bool {
 	busy := t.d.Busy()
-	return t.d.Works < diagnose.FewWorks && !(busy >= longTrial && t.d.Share(busy) >= fullTrial)
+	return t.measureGlimpse() > 0 || t.d.Works < diagnose.FewWorks && !(busy >= longTrial && t.d.Share(busy) >= fullTrial)
+}
+
+// leastGlimpse is the share of a recording that a window without steps takes at least, if several devices worked, for it
+// to tell of the program. [J] A twentieth: what the others do and wait for is in the rest.
+const leastGlimpse = 0.05
+
+// measureGlimpse is the share of a recording of several devices that the judged one's window takes, if it shows no steps
+// and is less than that; else 0.
+func (t *filler) measureGlimpse() float64 {
+	all := t.t.End - t.t.Start
+	if len(t.all.Devices) < 2 || len(t.d.Steps) > 1 || all <= 0 {
+		return 0
+	}
+	if share := float64(t.d.WindowLength()) / float64(all); share < leastGlimpse {
+		return share
+	}
+	return 0
 }
 
 // fillInput takes what rules about input ask: from here on of gaps in the loader.

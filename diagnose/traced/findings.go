@@ -75,11 +75,12 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", quantity.AboutSeconds(t.costs.Wait),
 			quantity.AboutSeconds(step))
 	}
-	f.Settings = []stoker.Change{
-		diagnose.ProposeChange(stoker.NumWorkers, t.countWorkers(), n),
-		diagnose.ProposeChange(stoker.PersistentWorkers, nil, true),
+	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.NumWorkers, t.countWorkers(), n)}
+	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d)", n)
+	if t.grounds.HasEpochs(len(t.d.Steps)) {
+		f.Settings = append(f.Settings, diagnose.ProposeChange(stoker.PersistentWorkers, nil, true))
+		f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True)", n)
 	}
-	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True)", n)
 	return f, true
 }
 

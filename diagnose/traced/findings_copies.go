@@ -122,9 +122,20 @@ func (t *filler) findTraffic() diagnose.Traffic {
 	down, up, pinned := t.copies.ToDevice, t.copies.ToHost, t.copies.Pinned
 	fast := pinned.Count > 0 && float64(pinned.Time) >= nearlyAll*float64(down.Time)
 	return diagnose.Traffic{
-		Back: up.Alone > down.Alone, Full: t.fillsLink() || fast && t.d.Share(down.Time) >= nearlyAll,
+		Few: fewCopies(down.Count + up.Count), Back: up.Alone > down.Alone,
+		Full:   t.fillsLink() || fast && t.d.Share(down.Time) >= nearlyAll,
 		Pinned: fast, Read: t.readsResults(), Alone: t.d.Share(down.Alone+up.Alone) >= nearlyAll,
 	}
+}
+
+// mostFew is the number of copies up to which none of them is one of a series that could be copied ahead. [J]
+const mostFew = 4
+
+func fewCopies(n int) int {
+	if n > mostFew {
+		return 0
+	}
+	return n
 }
 
 // syncsPerRead is the number of synchronising calls for each copy to the host up to which they are taken to be for

@@ -45,7 +45,7 @@ func (t *filler) findElementwiseChains() (diagnose.Finding, bool) {
 		k.Chains, k.Longest, quantity.AboutSeconds(toSeconds(k.Chained)), quantity.AboutSeconds(k.Fused/1e9))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "default")}
 	f.Advice = "model = torch.compile(model)" + t.nameReadyKernels()
-	if !t.grounds.Compiles() {
+	if !t.grounds.Compiles() || t.grounds.Refuse(stoker.Compile) != "" {
 		f.Settings, f.Advice = nil, "write the chain with operators that do several things at once (addcmul, addcdiv, "+
 			"in-place forms), or as one kernel of your own"
 	}

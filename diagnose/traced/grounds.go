@@ -181,8 +181,15 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 		f.Advice = "let the host read a step's results while the device computes the next step: two buffers in " +
 			"turn, and an event for each (cudaEventRecord, cudaEventSynchronize)"
 	}
+	pooled := slices.ContainsFunc(t.t.Names, func(name string) bool { return strings.Contains(name, "MallocAsync") })
+	if f.Name == diagnose.FindingAllocator && diagnose.IsBare(t.grounds.Framework) && pooled {
+		f.Advice = "allocate once before the loop. The program takes memory from a pool already, which keeps what is freed if " +
+			"its release threshold is raised (cudaMemPoolAttrReleaseThreshold)"
+	}
 	if kind := t.grounds.Kind; kind != "" {
-		f.Advice = strings.NewReplacer("torch.cuda.", "torch."+kind+".", `"cuda"`, `"`+kind+`"`).Replace(f.Advice)
+		f.Advice = strings.NewReplacer("torch.cuda.", "torch."+kind+".", `"cuda"`, `"`+kind+`"`,
+			"cudaStreamWaitEvent and record_stream()", "events that one stream records and another waits for",
+			"nvidia-smi, MPS, a second container", "a second container", "CUDA events", "events").Replace(f.Advice)
 	}
 	return t.grounds.KeepSamples(f)
 }

@@ -46,6 +46,32 @@ func (t *Trace) findSupply() {
 	}
 }
 
+// findOpenings finds the loaders that are made in the recording: those whose first wait comes behind a frame of Python
+// that makes one, and of a program whose only step has several batches, the one of that step.
+func (t *Trace) findOpenings() {
+	var makes []int64 // in order of time
+	for i, name := range t.t.Frames.Name {
+		if text := t.t.Names[name]; recording.MakesLoader(text) {
+			makes = append(makes, t.t.Frames.Start[i])
+		}
+	}
+	first, inside := -1, 0
+	for i := range t.loads {
+		l := &t.loads[i]
+		for ; len(makes) > 0 && makes[0] <= l.start; makes = makes[1:] {
+			l.opens = true
+		}
+		if l.start >= t.steps[t.judged[0]].from && l.start < t.steps[t.judged[0]].to {
+			if inside++; first < 0 {
+				first = i
+			}
+		}
+	}
+	if t.seen == 1 && inside > 1 {
+		t.loads[first].opens = true
+	}
+}
+
 // periodOf is after how many batches the pattern of wait times repeats, seen at least twice;
 // 0 if it does not.
 func periodOf(waited []bool) int {

@@ -46,6 +46,7 @@ func New(run *recording.Run, marks Marks) (*Trace, string) {
 		return nil, "no step launched work: there is nothing to measure a change by"
 	}
 	t.findSupply()
+	t.findOpenings()
 	return t, ""
 }
 
@@ -185,8 +186,8 @@ func (t *Trace) openLoad(th *thread, call int32) {
 	}
 	th.load, th.piece = int32(len(t.loads)), h.Start[call]
 	t.loads = append(t.loads, load{
-		h.Start[call], max(h.Start[call], h.End[call]), th.process,
-		sourceOf(t.t.Names[h.Name[call]]),
+		start: h.Start[call], end: max(h.Start[call], h.End[call]), process: th.process,
+		by: sourceOf(t.t.Names[h.Name[call]]),
 	})
 }
 

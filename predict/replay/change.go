@@ -3,7 +3,6 @@ package replay
 import (
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/bounds"
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // apply edits a play's times in one view.
@@ -189,51 +188,4 @@ func (p *play) skipOptimizer(v bounds.View) {
 			p.length[i], p.gap[i], p.flight[i] = 0, 0, 0
 		}
 	}
-}
-
-// keepsLaunch reports whether an edit leaves an item alone: what compiles a model does not compile its optimizer. If
-// the optimizer is all that the file holds, it is what is compiled.
-func (p *play) keepsLaunch(e Edit) func(item int32) bool {
-	if !e.Model {
-		return func(int32) bool { return false }
-	}
-	spans := p.t.optimizerSpans()
-	updates := func(item int32) bool {
-		it := &p.t.items[item]
-		return covers(spans[p.t.processOf(it.thread)], it.start)
-	}
-	for i := range p.t.items {
-		if p.t.items[i].kind == launch && !updates(int32(i)) {
-			return updates
-		}
-	}
-	return func(int32) bool { return false }
-}
-
-// optimizerSpans are the marked calls of optimizers, by process.
-func (t *Trace) optimizerSpans() map[int32][][2]int64 {
-	if t.updates != nil {
-		return t.updates
-	}
-	h := &t.t.Host
-	t.updates = map[int32][][2]int64{}
-	for i, kind := range h.Kind {
-		if kind == recording.Annotation && recording.OptimizerSpan(t.t.Names[h.Name[i]]) {
-			process := t.processOf(h.Thread[i])
-			t.updates[process] = append(t.updates[process], [2]int64{h.Start[i], h.End[i]})
-		}
-	}
-	return t.updates
-}
-
-func covers(spans [][2]int64, at int64) bool {
-	low, high := 0, len(spans)
-	for low < high {
-		if middle := (low + high) / 2; spans[middle][0] <= at {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low > 0 && at < spans[low-1][1]
 }

@@ -53,6 +53,7 @@ type Trace struct {
 	fresh    *play                // with the recorded times, never run; nil until one is asked for
 	ended    *play                // one that may be used again
 	updates  map[int32][][2]int64 // the optimizer's calls by process; nil until they are asked for
+	apart    []bool               // of each item, whether it belongs to no model; nil until it is asked for
 	late     float64              // LateShare; NaN not asked yet
 	unedited float64              // a step of the replay without an edit, ns
 	uneven   bool                 // its steps are
@@ -117,6 +118,7 @@ type load struct {
 	start, end int64
 	process    int32
 	by         source
+	opens      bool // it is the first of its loader, which is made in the recording
 }
 
 // step is one step of one process.

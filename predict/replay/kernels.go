@@ -111,7 +111,7 @@ func (p *play) fuseChains(e Edit, v bounds.View) {
 		}
 		w := &p.t.works[i]
 		elementwise := w.kind == recording.Kernel && isMarked(p.t.marks.Elementwise, d.Name[i]) &&
-			(w.item < 0 || !keeps(w.item))
+			(w.item < 0 || !keeps(w.item) && !p.t.isBefore(w.item))
 		if n := len(*chain); n > 0 && (!elementwise || n == longestChain || d.Blocks[(*chain)[0]] != d.Blocks[i]) {
 			p.fuseChain(*chain, v)
 			*chain = (*chain)[:0]
@@ -163,7 +163,7 @@ func (p *play) groupLaunches(e Edit, v bounds.View) {
 	for i := range p.t.items {
 		it := &p.t.items[i]
 		switch {
-		case keeps(int32(i)):
+		case keeps(int32(i)) || p.t.isBefore(int32(i)):
 			first = true
 		case it.kind == launch && it.work >= 0 && !p.free[i]:
 			if !first {
@@ -177,7 +177,8 @@ func (p *play) groupLaunches(e Edit, v bounds.View) {
 		}
 	}
 	for i := range p.t.works {
-		if w := &p.t.works[i]; w.kind == recording.Kernel && w.item >= 0 && !keeps(w.item) {
+		w := &p.t.works[i]
+		if w.kind == recording.Kernel && w.item >= 0 && !keeps(w.item) && !p.t.isBefore(w.item) {
 			p.gap[i] = min(p.gap[i], p.t.latest)
 			p.flight[i] = min(p.flight[i], p.t.flight)
 		}

@@ -15,12 +15,21 @@ type loader struct {
 	finished, returned []int64
 	origin             int64
 	next               int
+	opened             bool // the loader was made when its first batch was asked for
 }
 
 // defaultAhead is PyTorch's prefetch_factor.
 const defaultAhead = 2
 
-func (l *loader) startEpoch() { l.finished, l.returned, l.next = l.finished[:0], l.returned[:0], 0 }
+func (l *loader) startEpoch() {
+	l.finished, l.returned, l.next, l.opened = l.finished[:0], l.returned[:0], 0, false
+}
+
+// open makes the loader at an instant: all workers begin then, and nothing hides the first batch.
+func (l *loader) open(at int64) {
+	l.startEpoch()
+	l.origin, l.opened = at, true
+}
 
 // takeBatch is when the next batch is ready, for a loop that asks at an instant. The
 // workers begin evenly spread, as they run after a while, and as far ahead as one
@@ -30,12 +39,15 @@ func (l *loader) takeBatch(load int32, asked int64) int64 {
 	i := l.next
 	l.next++
 	cost := nanos(l.seconds(load))
-	if i == 0 {
+	if i == 0 && !l.opened {
 		l.origin = asked - l.lead - cost
 	}
-	begin := l.origin + cost*int64(i+1)/int64(l.workers)
-	if i >= l.workers {
+	begin := l.origin
+	switch {
+	case i >= l.workers:
 		begin = l.finished[i-l.workers]
+	case !l.opened:
+		begin += cost * int64(i+1) / int64(l.workers)
 	}
 	if before := i - l.workers*l.ahead; before >= 0 && before < len(l.returned) {
 		begin = max(begin, l.returned[before])

@@ -159,6 +159,9 @@ func (p *play) runItem(i int32) {
 		p.cause[i] |= endFull
 	}
 	if it.first && it.kind == loading && p.queue.workers > 0 {
+		if p.t.loads[it.load].opens {
+			p.queue.open(at)
+		}
 		if ready := p.queue.takeBatch(it.load, at); ready > p.to[i] {
 			p.to[i] = ready
 			p.cause[i] |= endLoader

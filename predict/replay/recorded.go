@@ -28,6 +28,10 @@ func (t *Trace) loadingShare() float64 {
 
 func (t *Trace) isJudged(step int32) bool { return int(step) >= t.judged[0] && int(step) < t.judged[1] }
 
+// isBefore reports whether an item is before the judged steps. That stays as it was recorded: of a start that gets
+// shorter, the work would queue up before the steps.
+func (t *Trace) isBefore(item int32) bool { return t.items[item].start < t.steps[t.judged[0]].from }
+
 // endsCopyIn reports whether an item blocks on the copy to the device before it.
 func (t *Trace) endsCopyIn(it *item) bool {
 	return it.kind == wait && it.ofCopy && t.items[it.prev].kind == copyIn

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"slices"
 	"sort"
 
@@ -43,9 +44,41 @@ func (t *Trace) findWorks() {
 			t.steps[w.step].works++
 		}
 	}
+	t.alignClocks()
 	t.measure()
 	t.crossings()
 	t.queueCopies()
+}
+
+// alignClocks moves the device's work to where the host's waits allow it. A wait behind a copy to the host returns when
+// the copy has ended. In a file in which it seems to end later, the device's clock is late, by no more than the least
+// time from a call to its work.
+func (t *Trace) alignClocks() {
+	most, late := int64(math.MaxInt64), int64(0)
+	for i := range t.works {
+		if w := &t.works[i]; w.item >= 0 && !w.loose {
+			most = min(most, w.start-t.items[w.item].start)
+		}
+	}
+	for i := range t.items {
+		it := &t.items[i]
+		if it.kind != wait || !it.ofCopy || t.items[it.prev].kind != copyOut {
+			continue
+		}
+		if w := &t.works[t.items[it.prev].work]; w.start >= it.end {
+			late = max(late, w.end-it.end+1)
+		}
+	}
+	if late = min(late, most-1); late <= 0 {
+		return
+	}
+	for i := range t.works {
+		w := &t.works[i]
+		w.start, w.end = w.start-late, w.end-late
+		if w.key -= late; w.item >= 0 {
+			w.key = max(w.key, t.items[w.item].start)
+		}
+	}
 }
 
 // itemOfCalls is, for each host call, the item that it is or is in; -1 none.

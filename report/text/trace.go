@@ -77,7 +77,7 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 			}
 		}
 		of := fmt.Sprintf("%d of %s%s", n, quantity.Many(d.Seen, "step"), each)
-		if r.Run.Facts.StepsFrom == recording.WholeRecording {
+		if !r.Run.Facts.MarksSteps() {
 			of = "no step could be told: all of it is taken as one"
 		}
 		row(always, "window", report.FormatSpan(d.WindowLength())+", "+of)

@@ -119,6 +119,36 @@ func (e *event) scanInt(b []byte, i int, field *int64, seen fieldSet) (end int, 
 	return end, ok
 }
 
+// scanID reads the number of a flow, also in quotes.
+func (e *event) scanID(b []byte, i int) (end int, ok bool) {
+	if b[i] != '"' {
+		return e.scanInt(b, i, &e.id, hasID)
+	}
+	text, end, ok := plainString(b, i)
+	if ok {
+		e.setID(text)
+	}
+	return end, ok
+}
+
+// setID takes the number of a flow that is given as text. One that does not fit, as Ascend's exporter writes it, gets a
+// negative number of its own.
+func (e *event) setID(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	e.flags |= hasID
+	n, number := numeral(text)
+	if e.id = n; number {
+		return
+	}
+	h := uint64(14695981039346656037) // FNV-1a
+	for _, c := range text {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	e.id = -2 - int64(h>>2)
+}
+
 func (e *event) setInt(field *int64, seen fieldSet, v jsonValue) {
 	var n int64
 	ok := false

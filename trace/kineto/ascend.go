@@ -8,15 +8,19 @@ import (
 
 // Ascend's exporters, msprof and torch_npu, write Chrome's JSON without categories but those of
 // PyTorch's own operators. The process of a row tells its kind. Processes are numbered by the program's
-// process, the kind of row and the device: pid<<10 | kind<<5 | device.
+// process, the kind of row and the device: pid<<10 | kind<<5 | device. Before 2024 two digits stood behind
+// the program's process.
 const (
 	ascendHardware = "Ascend Hardware" // tasks, by stream
-	ascendHost     = "CANN"            // calls of the runtime
-	ascendExchange = "Communication"   // collectives, and their parts below them
+	ascendProgram  = "Python"          // PyTorch's operators
 	ascendDevice   = 31                // mask of the device
 	ascendShift    = 10
+	ascendDigits   = 100
 	mostPID        = 1 << 22 // Linux numbers processes below it
 )
+
+// isExchange reports whether a process of a file holds collectives, and their parts below them.
+func isExchange(role string) bool { return role == "Communication" || role == "HCCL" }
 
 // exchangeStreams keeps streams of collectives apart from those of the hardware.
 const exchangeStreams = 1 << 20
@@ -44,8 +48,8 @@ func (s *recordStore) adoptAscend() {
 		roles[s.rows[r].pid] = s.names[name]
 	}
 	for i, r := range s.rows { // PyTorch's own rows have the program's process, numbered either way
-		if r.pid > mostPID && roles[r.pid] != ascendHardware && roles[r.pid] != ascendExchange {
-			s.rows[i].pid = r.pid >> ascendShift
+		if r.pid > mostPID && roles[r.pid] != ascendHardware && !isExchange(roles[r.pid]) {
+			s.rows[i].pid = programOf(r.pid, roles)
 		}
 	}
 	place := map[row]int32{}
@@ -58,13 +62,24 @@ func (s *recordStore) adoptAscend() {
 		h := s.host.at(i)
 		h.row = place[s.rows[h.row]]
 	}
+	for i := range s.frames.n {
+		f := s.frames.at(i)
+		f.row = place[s.rows[f.row]]
+	}
+	for i := range s.flows.n {
+		f := s.flows.at(i)
+		f.row = place[s.rows[f.row]]
+	}
+	parts, whole := s.findExchangeRows(roles)
 	for i := range s.loose.n {
 		l := s.loose.at(i)
 		of := s.rows[l.row]
 		switch role := roles[of.pid]; {
+		case role == ascendHardware && parts[l.row] && whole:
+			s.dropped[shadowWhy]++
 		case role == ascendHardware:
-			s.adoptTask(l, of)
-		case role == ascendExchange:
+			s.adoptTask(l, of, parts[l.row])
+		case isExchange(role):
 			s.adoptExchange(l, of)
 		case strings.Contains(s.names[l.name], "@"): // of CANN, whose row was renumbered
 			s.host.append(hostRecord{
@@ -78,19 +93,70 @@ func (s *recordStore) adoptAscend() {
 	s.loose = blocks[looseRecord]{}
 }
 
-// adoptTask takes a task of the hardware: a kernel, a copy, or a wait, which is no work.
-func (s *recordStore) adoptTask(l *looseRecord, of row) {
-	name := s.names[l.name]
-	task := name
-	if l.task >= 0 {
-		task = s.names[l.task]
+// programOf is the program's process, by the number of one of its rows' processes.
+func programOf(pid int64, roles map[int64]string) int64 {
+	if roles[pid>>ascendShift] != ascendProgram && roles[pid/ascendDigits] == ascendProgram {
+		return pid / ascendDigits
 	}
-	kind, works := ascendTask(task)
+	return pid >> ascendShift
+}
+
+// oftenNotified is one in how many tasks of a stream is a notification, from which the stream is one of a
+// collective. [J] Half of them are on such streams, next to none on others.
+const oftenNotified = 4
+
+// findExchangeRows finds the streams of the hardware on which parts of collectives run: tasks that copy, reduce and
+// notify other ranks, or that have no names beside collectives. whole reports whether the file holds these.
+func (s *recordStore) findExchangeRows(roles map[int64]string) (parts map[int32]bool, whole bool) {
+	tasks, notified, unnamed := map[int32]int{}, map[int32]int{}, map[int32]int{}
+	for i := range s.loose.n {
+		l := s.loose.at(i)
+		role := roles[s.rows[l.row].pid]
+		whole = whole || isExchange(role) && s.isHcom(l)
+		if role != ascendHardware {
+			continue
+		}
+		tasks[l.row]++
+		if s.names[l.name] == "Other" {
+			unnamed[l.row]++
+		}
+		if strings.Contains(strings.ToUpper(s.names[l.name]+s.taskOf(l)), "NOTIFY") {
+			notified[l.row]++
+		}
+	}
+	parts = map[int32]bool{}
+	for r, n := range tasks {
+		parts[r] = notified[r] > 0 && oftenNotified*notified[r] >= n || whole && unnamed[r] == n
+	}
+	return parts, whole
+}
+
+// isHcom reports whether an event is a whole collective.
+func (s *recordStore) isHcom(l *looseRecord) bool {
+	return strings.HasPrefix(strings.ToLower(s.names[l.name]), "hcom")
+}
+
+// taskOf is the type of a task; its name if the file does not tell.
+func (s *recordStore) taskOf(l *looseRecord) string {
+	if l.task >= 0 {
+		return s.names[l.task]
+	}
+	return s.names[l.name]
+}
+
+// adoptTask takes a task of the hardware: a kernel, a copy, or a wait, which is no work. All work on a stream of
+// collectives belongs to one.
+func (s *recordStore) adoptTask(l *looseRecord, of row, exchanges bool) {
+	name := s.names[l.name]
+	kind, works := ascendTask(s.taskOf(l))
+	if works && kind == recording.Kernel && namesTask(name) { // older exporters call most types "Other"
+		kind, works = ascendTask(name)
+	}
 	if !works {
 		s.dropped[syncWhy]++
 		return
 	}
-	if kind == recording.Kernel && isCollective(name) {
+	if exchanges || kind == recording.Kernel && isCollective(name) {
 		kind = recording.Collective
 	}
 	s.work.append(workRecord{
@@ -100,14 +166,17 @@ func (s *recordStore) adoptTask(l *looseRecord, of row) {
 	})
 }
 
+// namesTask reports whether a name is that of a task of the hardware and not of an operator.
+func namesTask(name string) bool { return name == strings.ToUpper(name) || name == "MemcopyAsync" }
+
 // ascendTask is what a task of a type does, by its name in Ascend's documentation.
 func ascendTask(task string) (kind recording.WorkKind, works bool) {
 	task = strings.ToUpper(task)
 	switch {
-	case recording.ContainsAny(task, "MEMCPY", "SDMA", "PCIE_DMA"):
+	case recording.ContainsAny(task, "MEMCPY", "MEMCOPY", "SDMA", "PCIE_DMA"):
 		return recording.Copy, true
 	case recording.ContainsAny(task, "EVENT_", "NOTIFY", "PROFILING_", "TASK_TIMEOUT", "STREAM_", "MODEL_", "WAIT",
-		"MAINTENANCE", "PLACE_HOLDER", "LABEL_"):
+		"MAINTENANCE", "PLACE_HOLDER", "LABEL_", "WRITE VALUE", "WRITE_VALUE"):
 		return recording.Kernel, false
 	}
 	return recording.Kernel, true
@@ -115,7 +184,7 @@ func ascendTask(task string) (kind recording.WorkKind, works bool) {
 
 // adoptExchange takes a collective. What its parts do on their planes is in it already.
 func (s *recordStore) adoptExchange(l *looseRecord, of row) {
-	if !strings.HasPrefix(strings.ToLower(s.names[l.name]), "hcom") {
+	if !s.isHcom(l) {
 		s.dropped[shadowWhy]++
 		return
 	}

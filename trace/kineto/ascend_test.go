@@ -104,3 +104,70 @@ func TestXPU(t *testing.T) {
 		}
 	}
 }
+
+// olderAscend is a step as exporters of 2023 and 2024 write it: two digits behind the program's process, collectives
+// under HCCL, most tasks of type "Other", flows beyond 64 bits that begin within a call, and no number of the call.
+func olderAscend() string {
+	const program = 437675
+	var out []string
+	put := func(pid, tid int, cat, name string, from, dur float64, args string) {
+		out = append(out, fmt.Sprintf(`{"ph": "X", "name": %q, "pid": %d, "tid": %d, "ts": "%.3f", "dur": %g%s, "args": {%s}}`, name, pid, tid, 1.7e9+from, dur, cat, args))
+	}
+	flow := func(ph string, pid, tid int, at float64) {
+		out = append(out, fmt.Sprintf(`{"ph": %q, "name": "HostToDevice", "cat": "HostToDevice", "id": "40004631069296951295", "pid": %d, "tid": %d, "ts": "%.3f"}`, ph, pid, tid, 1.7e9+at))
+	}
+	const op, other = `, "cat": "cpu_op"`, `"Task Type": "Other"`
+	put(program, program, op, "ProfilerStep#1", 0, 900, "")
+	put(program, 439084, `, "cat": "dequeue"`, "Dequeue@Conv2D", 100, 40, "")
+	put(program*100+2, 439084, "", "AscendCL@aclopCompileAndExecute", 105, 30, "")
+	flow("s", program*100+2, 439084, 120)
+	flow("f", 800, 3, 200)
+	put(800, 3, "", "Conv2D12", 200, 50, other)
+	for i := range 4 {
+		at := 300 + 20*float64(i)
+		put(800, 4, "", "NOTIFY_WAIT", at, 5, other)
+		put(800, 4, "", "MEMCPY_ASYNC", at+5, 5, other)
+		put(800, 4, "", "REDUCE_ASYNC_V2", at+10, 5, other)
+		put(800, 11, "", "Other", at, 15, other)
+	}
+	put(864, 0, "", "hcom_allReduce__538_0_1", 300, 80, `"count": 4097000`)
+	put(800, 3, "", "MEMCPY_ASYNC", 400, 5, other)
+	for pid, name := range map[int]string{program: "Python", program*100 + 2: "CANN", 800: "Ascend Hardware", 864: "HCCL"} {
+		out = append(out, fmt.Sprintf(`{"ph": "M", "name": "process_name", "pid": %d, "tid": 0, "args": {"name": %q}}`, pid, name))
+	}
+	return "[" + strings.Join(out, ",\n") + "]"
+}
+
+// Older exporters' collectives are collectives, their parts and waits are no work, and calls are the program's.
+func TestOlderAscend(t *testing.T) {
+	for _, general := range []bool{false, true} {
+		out, err := Read(context.Background(), strings.NewReader(olderAscend()), Options{General: general})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, h, names := &out.Timeline.Device, &out.Timeline.Host, out.Timeline.Names
+		var got []string
+		for i := range d.Start {
+			got = append(got, fmt.Sprintf("%s %v", names[d.Name[i]], d.Kind[i]))
+		}
+		want := fmt.Sprint([]string{
+			fmt.Sprintf("Conv2D12 %v", recording.Kernel), fmt.Sprintf("hcom_allReduce__538_0_1 %v", recording.Collective),
+			fmt.Sprintf("MEMCPY_ASYNC %v", recording.Copy),
+		})
+		if fmt.Sprint(got) != want {
+			t.Errorf("work %v, want %s", got, want)
+			continue
+		}
+		if call := d.Call[0]; call < 0 || names[h.Name[call]] != "AscendCL@aclopCompileAndExecute" {
+			t.Errorf("the kernel is linked to %d", call)
+		}
+		for _, th := range out.Timeline.Threads {
+			if th.PID != 437675 {
+				t.Errorf("a thread of process %d", th.PID)
+			}
+		}
+		if len(out.Steps) != 1 || out.Facts.Model == nil || !strings.HasPrefix(out.Facts.Model.Device, "npu:") {
+			t.Errorf("steps %+v of %+v", out.Steps, out.Facts.Model)
+		}
+	}
+}

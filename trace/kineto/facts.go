@@ -99,6 +99,9 @@ var deviceKinds = []struct{ prefix, kind string }{
 
 // deviceKind is what PyTorch calls the device, "" if no call tells.
 func (b *builder) deviceKind() string {
+	if b.store.isAscend() {
+		return "npu"
+	}
 	for _, name := range b.t.Names {
 		for _, k := range deviceKinds {
 			if strings.HasPrefix(name, k.prefix) {
@@ -308,6 +311,9 @@ func (m *merger) doubts(b *builder, out *Trace) {
 // rocprofRows are processes that rocprof's own JSON names, of before rocprofv3.
 var rocprofRows = []string{"COPY", "CPU HIP API", "CPU HSA API"}
 
+// OtherTrace begins the words for a file that no known program wrote.
+const OtherTrace = "a Chrome trace without events of PyTorch's profiler"
+
 // foreign says what a file without a single event of PyTorch's is.
 func (m *merger) foreign() error {
 	s := m.store
@@ -347,7 +353,7 @@ func (m *merger) foreign() error {
 	}
 	if s.strange[autogradName] > 0 {
 		return &ForeignError{
-			"a trace of torch.autograd.profiler of before PyTorch 1.8",
+			"torch.autograd.profiler's own export, not torch.profiler's",
 			"record with torch.profiler and export_chrome_trace",
 		}
 	}
@@ -357,7 +363,7 @@ func (m *merger) foreign() error {
 	if len(m.damage) > 0 || s.events == 0 {
 		return &SyntaxError{m.offset, "no event of PyTorch's profiler was found before the end of the file"}
 	}
-	what := "a Chrome trace without events of PyTorch's profiler"
+	what := OtherTrace
 	if cats := s.strangest(); len(cats) > 0 {
 		what += fmt.Sprintf(" (its categories: %.60q)", cats[:min(3, len(cats))])
 	}

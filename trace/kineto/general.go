@@ -53,7 +53,11 @@ func (e *event) setMember(key string, v jsonValue) {
 			e.setDuration(ns, ok && !nano)
 		}
 	case "id":
-		e.setInt(&e.id, hasID, v)
+		if v.is == '"' {
+			e.setID(v.text)
+		} else {
+			e.setInt(&e.id, hasID, v)
+		}
 	}
 }
 

@@ -1,7 +1,9 @@
 package kineto
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/trace/columns"
@@ -208,6 +210,7 @@ func (b *builder) linkByFlows() {
 			callAt[place{h.row, h.start}] = int32(k)
 		}
 	}
+	b.findAround(callAt)
 	for k, i := range b.work {
 		w := b.store.work.at(int(i))
 		if b.call[k] >= 0 {
@@ -219,4 +222,39 @@ func (b *builder) linkByFlows() {
 			}
 		}
 	}
+}
+
+// findAround finds, for the places at which a flow begins and no call does, the innermost call around each: Ascend's
+// flows begin within the call that hands an operator to the device.
+func (b *builder) findAround(callAt map[place]int32) {
+	var open []place
+	for at, call := range callAt {
+		if call < 0 {
+			open = append(open, at)
+		}
+	}
+	slices.SortFunc(open, func(x, y place) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.row, y.row)) })
+	around := map[int32][]int32{} // of a row, the calls that are open, the innermost last
+	next := 0
+	for _, at := range open {
+		for ; next < len(b.host) && b.store.host.at(int(b.host[next])).start <= at.at; next++ {
+			h := b.store.host.at(int(b.host[next]))
+			if h.kind == recording.Op || h.kind == recording.Runtime {
+				around[h.row] = append(b.dropOver(around[h.row], h.start), int32(next))
+			}
+		}
+		calls := b.dropOver(around[at.row], at.at)
+		around[at.row] = calls
+		if n := len(calls); n > 0 {
+			callAt[at] = calls[n-1]
+		}
+	}
+}
+
+// dropOver drops calls that are over at an instant from the end of a row's open ones.
+func (b *builder) dropOver(calls []int32, at int64) []int32 {
+	for n := len(calls); n > 0 && b.store.host.at(int(b.host[calls[n-1]])).end <= at; n = len(calls) {
+		calls = calls[:n-1]
+	}
+	return calls
 }

@@ -99,7 +99,7 @@ func (s *scanner) scanEvent(b []byte, i int) (end int, ok bool) {
 			e.dur, i, ok = quotedMicros(b, i)
 			e.flags = e.flags&^absurdDur | hasDur
 		case "id":
-			i, ok = e.scanInt(b, i, &e.id, hasID)
+			i, ok = e.scanID(b, i)
 		case "args":
 			i, ok = s.argumentsOf(b, i)
 		default:

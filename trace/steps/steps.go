@@ -86,7 +86,7 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 	if repeats > 0 {
 		said := fmt.Sprintf("%s: the kernels repeat %d times, and what comes before and after is another: these "+
 			"are layers, and all of it is taken as one step.", f.missing, repeats)
-		return rhythm{whole, fmt.Sprintf("one pass of %d layers", repeats), said}
+		return rhythm{whole, fmt.Sprintf(recording.OnePass+" %d layers", repeats), said}
 	}
 	all := "all of it"
 	if loaded > 0 {

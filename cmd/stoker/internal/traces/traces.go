@@ -55,6 +55,7 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 		r.Source.Events += n
 	}
 	beside.Wait()
+	r.Verdict.Class = r.Plan.KeepKind(r.Verdict.Class)
 	return r
 }
 
