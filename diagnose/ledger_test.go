@@ -715,7 +715,8 @@ func TestSlowStartBesideImports(t *testing.T) {
 		seconds float64
 	}{
 		{"/home/me/train.py:3 <module>;frozen importlib._bootstrap:9 _find_and_load", 7},
-		{"/home/me/data.py:20 read", 2.5}, {"/home/me/data.py:21 read", 2.5},
+		{"/home/me/data.py:20 read", 2.5},
+		{"/home/me/data.py:21 read", 2.5},
 	} {
 		there := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;core;" + at.stack}
 		for t := 0.0; t <= d.at; t++ {

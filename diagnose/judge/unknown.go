@@ -20,29 +20,36 @@ func cutEvidence(c *diagnose.Case) []diagnose.Evidence {
 		"program trains is not known")
 }
 
-// unknownEvidence says why nothing was decided.
-func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evidence {
+// withoutWork says why nothing was decided of a trace that holds no work of a device.
+func withoutWork(c *diagnose.Case) []diagnose.Evidence {
 	switch {
-	case c.WorksRecorded == 0 && len(c.Doubts) > 0:
+	case len(c.Doubts) > 0:
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
 			"the file is damaged, and what is left of it holds no work of a device: whether the program computes on one "+
 				"is not known")
-	case c.WorksRecorded == 0 && c.LaunchCalls > 0:
+	case c.LaunchCalls > 0:
 		return diagnose.AddEvidence(nil, c.LaunchCalls, "calls", "trace.launches",
 			"the trace holds %.0f launch%s of work on a device, and none of that work: the profiler was not asked for "+
 				"the device, or may not read it (%s)",
 			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "es"), c.Grounds.RecordDevice())
-	case c.WorksRecorded == 0 && c.DeviceSign != "" && (c.ModelComputes || !c.DeviceListed):
+	case c.DeviceSign != "" && (c.ModelComputes || !c.DeviceListed):
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device", "%s", sayUnrecorded(c))
-	case c.WorksRecorded == 0 && !c.ModelComputes:
+	case !c.ModelComputes:
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
 			"the trace holds no work of a device and no operator of a model: nothing tells what computes (%s)",
 			c.Grounds.RecordDevice())
+	}
+	return diagnose.AddEvidence(nil, 0, "events", "trace.device",
+		"the trace holds no work of a device, so that its idle time is not known: either the model computes on "+
+			"the CPU, or the profiler was not asked for the device (%s)",
+		c.Grounds.RecordDevice())
+}
+
+// unknownEvidence says why nothing was decided.
+func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evidence {
+	switch {
 	case c.WorksRecorded == 0:
-		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
-			"the trace holds no work of a device, so that its idle time is not known: either the model computes on "+
-				"the CPU, or the profiler was not asked for the device (%s)",
-			c.Grounds.RecordDevice())
+		return withoutWork(c)
 	case c.InsteadOfSteps != "":
 		return slices.Concat(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", "trace.kernel",
 			"all that was recorded is %s: it says nothing about steady steps (record later ones)", c.InsteadOfSteps),
@@ -60,8 +67,9 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 		out = append(out, c.ProgramEvidence...)
 	}
 	if c.Glimpse > 0 {
-		out = diagnose.AddEvidence(out, c.Glimpse, "ratio", diagnose.SignalGlimpse, "the device that is judged works in %s "+
-			"of the recording, and others worked as well: what the program waits for in the rest is not known",
+		out = diagnose.AddEvidence(out, c.Glimpse, "ratio", diagnose.SignalGlimpse,
+			"the device that is judged works in %s of the recording, and others worked as well: what the program waits "+
+				"for in the rest is not known",
 			quantity.Percent(c.Glimpse))
 	} else if c.IsTrial {
 		out = diagnose.AddEvidence(out, c.WorksJudged, "kernels", "trace.device",

@@ -235,7 +235,8 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 	case diagnose.RowCheckpoint:
 		line, found = seen.FirstOf(diagnose.Saving)
 	case diagnose.RowStartUp:
-		if work, seconds := diagnose.BusiestFunction(seen.Lines, isOfStart); seconds >= slowStart && !f.Requests.Known() {
+		work, seconds := diagnose.BusiestFunction(seen.Lines, isOfStart)
+		if seconds >= slowStart && !f.Requests.Known() {
 			r.Line, r.LineShare = work.Line, seconds/seen.Seconds
 			return
 		}
