@@ -128,7 +128,9 @@ func TestNoEpochsInACall(t *testing.T) {
 		steps   int
 		want    bool
 	}{
-		{diagnose.Training, 1, true}, {diagnose.UnknownProgram, 5, true}, {diagnose.UnknownProgram, 1, false},
+		{diagnose.Training, 1, true},
+		{diagnose.UnknownProgram, 5, true},
+		{diagnose.UnknownProgram, 1, false},
 		{diagnose.Inference, 5, false},
 	} {
 		if got := (diagnose.Grounds{Program: c.program}).HasEpochs(c.steps); got != c.want {

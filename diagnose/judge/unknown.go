@@ -59,15 +59,7 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 	if c.TooFewSteps {
 		out = append(out, c.ProgramEvidence...)
 	}
-	if c.Glimpse > 0 {
-		out = diagnose.AddEvidence(out, c.Glimpse, "ratio", diagnose.SignalGlimpse, "the device that is judged works in %s "+
-			"of the recording, and others worked as well: what the program waits for in the rest is not known",
-			quantity.Percent(c.Glimpse))
-	} else if c.IsTrial {
-		out = diagnose.AddEvidence(out, c.WorksJudged, "kernels", "trace.device",
-			"only %.0f piece%s of device work %s recorded: too few to judge", c.WorksJudged,
-			quantity.Ending(c.WorksJudged, "", "s"), quantity.Ending(c.WorksJudged, "was", "were"))
-	}
+	out = slices.Concat(out, trialEvidence(c))
 	if !math.IsNaN(c.WorksJudged) {
 		out = diagnose.AddEvidence(out, c.Shares.Kernel, "ratio", "trace.kernel",
 			"kernels run %s of the window, copies alone %s, communication alone %s",
@@ -96,6 +88,21 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 		out = append(out, diagnose.Evidence{Text: c.LaunchThreadTime, Signal: "thread.state", Value: math.NaN()})
 	}
 	return append(out, c.LineEvidence()...)
+}
+
+// trialEvidence says that a file holds too little of the device's work to judge a program by.
+func trialEvidence(c *diagnose.Case) []diagnose.Evidence {
+	switch {
+	case c.Glimpse > 0:
+		return diagnose.AddEvidence(nil, c.Glimpse, "ratio", diagnose.SignalGlimpse,
+			"the device that is judged works in %s of the recording, and others worked as well: what the program waits "+
+				"for in the rest is not known", quantity.Percent(c.Glimpse))
+	case c.IsTrial:
+		return diagnose.AddEvidence(nil, c.WorksJudged, "kernels", "trace.device",
+			"only %.0f piece%s of device work %s recorded: too few to judge", c.WorksJudged,
+			quantity.Ending(c.WorksJudged, "", "s"), quantity.Ending(c.WorksJudged, "was", "were"))
+	}
+	return nil
 }
 
 // sumUnlinked is the share of idle time before work of unknown launch.

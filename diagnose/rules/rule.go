@@ -52,7 +52,8 @@ func (c *inquiry) because(lists ...[]diagnose.Evidence) {
 // the parts are unknown, nothing leads.
 func (c *inquiry) weighLead(x float64) float64 {
 	p := c.Parts
-	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unlinked, p.Opening, p.Awaited, stat.Or(p.Rare, 0))
+	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unlinked, p.Opening, p.Awaited,
+		stat.Or(p.Rare, 0))
 	switch {
 	case math.IsNaN(most):
 		return 1

@@ -141,15 +141,16 @@ const (
 // isTrial reports whether the window holds so little work that it tells nothing of the program.
 func (t *filler) isTrial() bool {
 	busy := t.d.Busy()
-	return t.measureGlimpse() > 0 || t.d.Works < diagnose.FewWorks && !(busy >= longTrial && t.d.Share(busy) >= fullTrial)
+	return t.measureGlimpse() > 0 ||
+		t.d.Works < diagnose.FewWorks && !(busy >= longTrial && t.d.Share(busy) >= fullTrial)
 }
 
-// leastGlimpse is the share of a recording that a window without steps takes at least, if several devices worked, for it
-// to tell of the program. [J] A twentieth: what the others do and wait for is in the rest.
+// leastGlimpse is the share of a recording that a window without steps takes at least, if several devices worked, for
+// it to tell of the program. [J] A twentieth: what the others do and wait for is in the rest.
 const leastGlimpse = 0.05
 
-// measureGlimpse is the share of a recording of several devices that the judged one's window takes, if it shows no steps
-// and is less than that; else 0.
+// measureGlimpse is the share of a recording of several devices that the judged one's window takes, if it shows no
+// steps and is less than that; else 0.
 func (t *filler) measureGlimpse() float64 {
 	all := t.t.End - t.t.Start
 	if len(t.all.Devices) < 2 || len(t.d.Steps) > 1 || all <= 0 {
