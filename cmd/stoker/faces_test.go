@@ -134,7 +134,7 @@ func TestLinesOnStderrAreWrapped(t *testing.T) {
 
 // The first screen of a trace shows the first change with its risk, even if there is much else.
 func TestFirstScreenShowsTheChange(t *testing.T) {
-	for _, name := range []string{"made-pascal-launches", "made-kernels-lead", "made-recorded-frames", "trace-launches"} {
+	for _, name := range []string{"made-pascal-launches", "made-recorded-frames", "trace-launches"} {
 		file := "../../testdata/cases/" + name + "/trace.json.gz"
 		if _, out, errs := call(t, "trace", file); !strings.Contains(out, "what to change\n  1. ") || !strings.Contains(out, "Risk:") {
 			t.Errorf("%s: no change with its risk in\n%s%s", name, out, errs)
