@@ -20,7 +20,10 @@ def count_padding(torch, found):
         return None
     if found.dim() != 2 or found.shape[0] < LEAST_ROWS or found.shape[1] < LEAST_LENGTH:
         return None
-    rows = found.numpy()[: max(LEAST_ROWS, CELLS // found.shape[1])]
+    try:
+        rows = found.numpy()[: max(LEAST_ROWS, CELLS // found.shape[1])]
+    except RuntimeError:  # a PyTorch that was built for another NumPy, or a view with the other sign
+        return None
     return max(filter(None, (_count(numpy, rows[:, ::-1]), _count(numpy, rows))), key=lambda counts: counts[1], default=None)
 
 

@@ -50,6 +50,7 @@ class TestPadding(unittest.TestCase):
             "floats filled with ones": fill([30, 20], 40, value=1, dtype=torch.float32),
             "gradients": fill([30, 20], 40, dtype=torch.float32).requires_grad_(),
             "other devices": torch.empty(4, 40, device="meta"),
+            "a view with the other sign": torch._neg_view(fill([30, 20], 40)),
             "a sparse tensor": fill([30, 20], 40).to_sparse(),
         }.items():
             with self.subTest(name):
