@@ -349,9 +349,10 @@ def tell_batch(state, loader, batch, ended):
                 ask = found if isinstance(found, torch.Tensor) else None
             padded = padded or padding.count_padding(torch, found)
         pinned = is_pinned(state, loader, ask)
+        place = ask.device.type if ask is not None else "cpu"
     record = {"k": "batch", "loader": loader.number, "bytes": size, "samples": samples_of(torch, loader, batch), "padded": padded}
-    if ask is not None and ask.device.type != "cpu":
-        record["device"] = ask.device.type
+    if place != "cpu":
+        record["device"] = place
     state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors, objects=walked[0] - tensors, ended=ended)))
 
 
