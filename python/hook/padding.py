@@ -14,16 +14,19 @@ INSIDE = 0.02  # of what is no padding that may have the fill's value [J]
 
 def count_padding(torch, found):
     """Return [numbers, of them padding, of them beyond the longest sample], or None if the tensor has no such rows."""
-    numpy = sys.modules.get("numpy")
-    plain = numpy is not None and type(found) is torch.Tensor and found.device.type == "cpu" and not found.requires_grad
+    numpy, ctypes = sys.modules.get("numpy"), sys.modules.get("ctypes")
+    plain = numpy is not None and ctypes is not None and type(found) is torch.Tensor and found.device.type == "cpu"
     if not plain or found.layout is not torch.strided or found.dtype not in (torch.int64, torch.int32, torch.float32):
         return None
-    if found.dim() != 2 or found.shape[0] < LEAST_ROWS or found.shape[1] < LEAST_LENGTH:
+    if found.dim() != 2 or not found.is_contiguous() or found.is_neg():
         return None
-    try:
-        rows = found.numpy()[: max(LEAST_ROWS, CELLS // found.shape[1])]
-    except RuntimeError:  # a PyTorch that was built for another NumPy, or a view with the other sign
+    length = found.shape[1]
+    if length < LEAST_LENGTH or min(found.shape[0], CELLS // length) < LEAST_ROWS:
         return None
+    count = min(found.shape[0], CELLS // length)
+    # The memory itself: tensor.numpy() is an operation that a profiler records and a dispatch mode sees.
+    memory = (ctypes.c_char * (count * length * found.element_size())).from_address(found.data_ptr())
+    rows = numpy.frombuffer(memory, str(found.dtype).replace("torch.", "")).reshape(count, length)
     return max(filter(None, (_count(numpy, rows[:, ::-1]), _count(numpy, rows))), key=lambda counts: counts[1], default=None)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 try:
     import numpy  # noqa: F401
     import torch
+    import torch.utils._python_dispatch
 except ImportError:
     raise unittest.SkipTest("PyTorch is not installed") from None
 
@@ -36,6 +37,19 @@ class TestPadding(unittest.TestCase):
     def test_counts_the_first_samples_of_a_large_batch(self):
         self.assertEqual([4 * 8192, 4 * 192, 4 * 192], self.count(fill([8000] * 20, 8192)))
 
+    def test_runs_no_operation(self):
+        seen = []
+
+        class Mode(torch.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append(func)
+                return func(*args, **(kwargs or {}))
+
+        batch = fill([30, 20], 40)
+        with torch.autograd.profiler.profile() as profile, Mode():
+            self.assertEqual([80, 30, 20], self.count(batch))
+        self.assertEqual(([], []), (seen, [event.name for event in profile.function_events]))
+
     def test_counts_nothing_that_only_looks_like_padding(self):
         for name, tensor in {
             "full rows": fill([40, 40], 40),
@@ -45,10 +59,11 @@ class TestPadding(unittest.TestCase):
             "counts": torch.tensor([[0, 3, 0, 1, 0, 0, 2, 0] * 3 + [0] * 8] * 2),
             "images in rows": torch.nn.functional.pad(torch.rand(4, 600).relu().mul(torch.rand(4, 600) > 0.6), (90, 90)),
             "empty rows": fill([0, 20], 40),
+            "samples longer than what is read": fill([9000, 8000], 20_000),
             "a column": fill([3, 2], 8),
             "three dimensions": torch.zeros(4, 40, 3),
             "floats filled with ones": fill([30, 20], 40, value=1, dtype=torch.float32),
-            "gradients": fill([30, 20], 40, dtype=torch.float32).requires_grad_(),
+            "columns": fill([30, 20] * 10, 40).T,
             "other devices": torch.empty(4, 40, device="meta"),
             "a view with the other sign": torch._neg_view(fill([30, 20], 40)),
             "a sparse tensor": fill([30, 20], 40).to_sparse(),
