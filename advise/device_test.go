@@ -161,7 +161,7 @@ func TestPaddingOnADevice(t *testing.T) {
 	}
 }
 
-// A data set that uses the device cannot do so in a forked worker: who is told to use workers is told that first.
+// A data set that uses the device cannot do so in a forked worker, and the advice to use workers says so first.
 func TestWorkersOfADataSetOnTheDevice(t *testing.T) {
 	for device, want := range map[string]bool{"cuda": true, "": false} {
 		run := recorded(t, "gpu-main-thread", 1e9, nil)

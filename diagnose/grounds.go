@@ -23,7 +23,7 @@ type Grounds struct {
 	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
-	Joined    bool               // links of their own join the machine's devices: NVLink, Infinity Fabric
+	Joined    bool               // direct links between the machine's devices: NVLink, Infinity Fabric
 	OneOwner  bool               // one process drives several devices
 	Reach     hardware.Reach     // how the device gets at the host's memory
 	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program

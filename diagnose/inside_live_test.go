@@ -183,7 +183,7 @@ func TestAskedByAnotherThread(t *testing.T) {
 	}
 }
 
-// A step that reads many values of the device is told to read them at once, and not to compile what the reads cut.
+// For a step that reads many values of the device, the advice is to read them at once, and not to compile the model.
 func TestManyReads(t *testing.T) {
 	for _, c := range []struct {
 		syncs float64

@@ -51,7 +51,7 @@ func FusedKernel(name string) bool {
 	return ContainsAny(name, "triton_poi_fused", "triton_red_fused", "triton_per_fused", "triton_tem_fused")
 }
 
-// ExecutesOperator reports whether a call of Ascend's runtime prepares one operator and runs it, in each step anew.
+// ExecutesOperator reports whether a call of Ascend's runtime prepares one operator and runs it, again in each step.
 func ExecutesOperator(name string) bool { return strings.Contains(name, "aclopCompileAndExecute") }
 
 // ScriptKernel reports whether TorchScript's fuser made a kernel, which it compiles when it first runs.

@@ -24,7 +24,7 @@ const (
 func (l filler) fillServer() {
 	trains := func(s recording.Step) bool { return s.Optimized > 0 }
 	if l.HasSteps && l.Costs.Fed() || slices.ContainsFunc(l.Costs.Window.Steps, trains) {
-		return // a loop: what it asks of a server of its own, as one of data, is no load
+		return // a loop is no server, though it may send requests to one that it started, as for its data
 	}
 	l.Requests = measure.ReadRequests(l.run, l.Costs.Window, l.From, l.To)
 	r := l.Requests

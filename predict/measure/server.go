@@ -44,7 +44,7 @@ func FitServer(r Requests, w recording.Window, most int) (serving.Server, error)
 type answered struct{ came, done float64 }
 
 // tellApart returns passes with what each cost. While any request is there the server works: a pass lasts from the end
-// of the one before, or from the request that found the server idle, to the last answer of its own. Times of work in
+// of the one before, or from the request that found the server idle, to the last answer that it gives. Times of work in
 // which passes and requests do not add up are left out.
 func tellApart(all []answered, w recording.Window) (passes []serving.Pass) {
 	if w.OneIn > 1 {

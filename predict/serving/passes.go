@@ -12,7 +12,7 @@ type Pass struct{ Requests, Took float64 }
 // Start values. [J]
 const (
 	fewPasses = 20   // below which their scatter is unknown
-	draws     = 10   // of recorded passes, each of which gives a line
+	draws     = 10   // samples of the recorded passes: a line is fitted to each
 	leastVary = 0.05 // requests^2: below it sizes do not tell what a further request costs
 )
 
@@ -31,8 +31,8 @@ func linesThrough(f Fit) []Line {
 	return lines
 }
 
-// lineThrough is the line by least squares, of which no part costs less than nothing. perRequest is what a further
-// request costs where the passes do not tell.
+// lineThrough fits a line to passes by least squares. Neither a pass nor a request costs less than 0. perRequest is the
+// cost of a further request, for passes that are all of about the same size.
 func lineThrough(passes []Pass, most int, perRequest float64) Line {
 	var n, took []float64
 	for _, p := range passes {
