@@ -253,16 +253,15 @@ func (g *gain) checkHostWork() string {
 	if g.fix.Name != Overlap {
 		return ""
 	}
-	class, work := g.verdict.Class, g.verdict.Grounds.HostWork
+	class, work, rate := g.verdict.Class, g.verdict.Grounds.HostWork, g.frameRate()
 	switch {
 	case class != "" && class != diagnose.Unknown && !class.Is(diagnose.CPUBound):
 		return fmt.Sprintf("the host's own work is not the limit: this is %s", class)
 	case work.Launches():
 		return fmt.Sprintf("most of it is %s, which launches the device's work: it cannot run beside it", work.In)
-	case g.frameRate() > 0:
+	case rate > 0:
 		return fmt.Sprintf("a step comes every %s, %.0f a second, and the host does nothing that was recorded between: a "+
-			"program that keeps time, as for frames of a video, looks so", quantity.AboutSeconds(1/g.frameRate()),
-			g.frameRate())
+			"program that keeps time, as for frames of a video, looks so", quantity.AboutSeconds(1/rate), rate)
 	case diagnose.IsBare(g.verdict.Grounds.Framework) && g.verdict.Grounds.Traffic.Read:
 		return "the host reads what the device computed, and may need it for the work that is next"
 	case work.IsFirstCall():

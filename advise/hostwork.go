@@ -14,16 +14,11 @@ const (
 	// mostlyLaunches is the share of the launching thread's work that launching is, from which fewer launches
 	// help. [J]
 	mostlyLaunches = 0.6
-	// leastLooks is the number of looks at the launching thread below which they tell too little. [J]
-	leastLooks = 20
 )
 
 // Kinds of lines on which the launching thread waits, or does what the loader's settings decide. On all others
 // it works.
-var ofWaiting = []diagnose.Kind{
-	diagnose.Held, diagnose.Awaiting, diagnose.DeviceWait, diagnose.HandOver, diagnose.Sampling,
-	diagnose.StartingWorkers, diagnose.EndingWorkers, diagnose.Compiling,
-}
+var ofWaiting = append([]diagnose.Kind{diagnose.Held, diagnose.DeviceWait, diagnose.Compiling}, diagnose.OfLoader...)
 
 // hostWork proposes less work of the launching thread if other programs have the cores, and the device would wait
 // for that thread on a free machine too.
@@ -33,7 +28,7 @@ func (a adviser) hostWork() (Fix, string) {
 	lines := a.verdict.Measured.LoopLines
 	named, _ := a.removeFindings()
 	if named.Name != "" || a.verdict.Lead != nil || a.verdict.Class != diagnose.Neighbour ||
-		!(own > longerThanDevice*busy) || lines.Looks < leastLooks {
+		!(own > longerThanDevice*busy) || lines.Looks < diagnose.FewLooks {
 		return Fix{}, ""
 	}
 	launches, works, first := 0.0, 0.0, diagnose.LoopLine{}

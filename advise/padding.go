@@ -10,7 +10,7 @@ import (
 // padding proposes shorter batches if the device computes all the time, and much of that on padding. The bound is of a
 // device whose work goes with the numbers of a batch; attention over long samples may gain more.
 func (a adviser) padding() (Fix, string) {
-	l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader)
+	l := a.judgedLoader()
 	if l == nil || !a.verdict.Class.Is(diagnose.GPUBound) {
 		return Fix{}, ""
 	}
@@ -22,7 +22,7 @@ func (a adviser) padding() (Fix, string) {
 			fmt.Sprintf("%s of the numbers of a batch are padding, and %s lie beyond the longest sample of their batch",
 				quantity.Percent(padded), quantity.Percent(beyond)),
 			"what the model makes of padding must not count (attention_mask, a loss that leaves it out). A compiled model is " +
-				"compiled anew for new lengths: pad to a multiple of 64 (pad_to_multiple_of), or dynamic=True",
+				"compiled again for new lengths: pad to a multiple of 64 (pad_to_multiple_of), or dynamic=True",
 		},
 	}
 	share := beyond

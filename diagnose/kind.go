@@ -69,6 +69,9 @@ const (
 	Launching  Kind = "launching"
 )
 
+// OfLoader are the kinds of all that a loader does in the launching thread.
+var OfLoader = []Kind{Awaiting, HandOver, Sampling, StartingWorkers, EndingWorkers}
+
 // Words says in words what a line of the kind does.
 func (k Kind) Words() string { return kindWords[k][0] }
 

@@ -258,6 +258,7 @@ const (
 	FewBatches = 2  // batches of a pass, in the mean; [J]
 	ManyPasses = 10 // passes, below which nothing is said; [J]
 
+	FewLooks  = 20.0  // looks at the launching thread, below which no line is named; [J]
 	NamedLine = 0.3   // share of a row's samples, from which its line is named; [J]
 	ShownRow  = 0.005 // share of the run, below which a row is not shown to people; [J]
 )

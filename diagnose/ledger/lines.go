@@ -13,9 +13,6 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// fewLooks is the number of samples of the launching thread below which no line is named. [J]
-const fewLooks = 20
-
 // nameLines says on which line of the program each row's time goes.
 func (f *filler) nameLines() {
 	edge := f.rows[diagnose.RowEdge]
@@ -59,7 +56,7 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 		return
 	}
 	seen := live.FindLoopLines(f.run, f.Costs.Window.PID, r.Spans[0].From, r.Spans[n-1].To)
-	if !(seen.Looks >= fewLooks) {
+	if !(seen.Looks >= diagnose.FewLooks) {
 		return
 	}
 	often := f.unseen(seen, r)
@@ -77,7 +74,7 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 // busiest is the line of the program on which a row's thread is at work most, and the seconds of its function.
 func (f *filler) busiest(lines []diagnose.LoopLine, r *diagnose.Row) (first diagnose.LoopLine, seconds float64) {
 	return diagnose.BusiestFunction(lines, func(line diagnose.LoopLine) bool {
-		waits := line.Kind == diagnose.DeviceWait || slices.Contains(ofLoader, line.Kind)
+		waits := line.Kind == diagnose.DeviceWait || slices.Contains(diagnose.OfLoader, line.Kind)
 		return !waits && line.Own.File != "" && !f.isSaved(line) && !f.isNamed(line.Line, r)
 	})
 }
@@ -133,7 +130,7 @@ func (f *filler) nameEdge(r *diagnose.Row) {
 	seen := live.FindLoopLines(f.run, f.Costs.Window.PID, r.Spans[0].From, r.Spans[n-1].To)
 	if batches, passes := f.countPasses(); passes >= diagnose.ManyPasses && batches <= diagnose.FewBatches*passes {
 		for _, line := range seen.Lines {
-			if line.Own.File != "" && slices.Contains(ofLoader, line.Kind) {
+			if line.Own.File != "" && slices.Contains(diagnose.OfLoader, line.Kind) {
 				r.Line.Own = line.Own
 				break
 			}
@@ -149,7 +146,8 @@ func (f *filler) nameEdge(r *diagnose.Row) {
 				continue
 			}
 		}
-		if seconds := min(most, often*line.Seconds); seen.Looks >= fewLooks && seconds >= diagnose.NamedLine*r.Seconds {
+		if seconds := min(most, often*line.Seconds); seen.Looks >= diagnose.FewLooks &&
+			seconds >= diagnose.NamedLine*r.Seconds {
 			r.Line, r.LineShare = line.Line, min(1, seconds/r.Seconds)
 			return
 		}
@@ -164,7 +162,7 @@ func (f *filler) nameEdge(r *diagnose.Row) {
 func (f *filler) nameBusyEdge(r *diagnose.Row, seen diagnose.LoopLines, often float64) {
 	trains := map[string]bool{}
 	for _, line := range seen.Lines {
-		trains[line.Own.Function] = trains[line.Own.Function] || slices.Contains(ofLoader, line.Kind)
+		trains[line.Own.Function] = trains[line.Own.Function] || slices.Contains(diagnose.OfLoader, line.Kind)
 	}
 	for _, line := range seen.Lines {
 		drains := line.Kind == diagnose.DeviceWait && strings.Contains(line.Call.Function, "synchronize")
@@ -227,7 +225,7 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 		return
 	}
 	seen := live.FindLoopLines(f.run, f.Costs.Window.PID, r.Spans[0].From, r.Spans[n-1].To)
-	if !(seen.Looks >= fewLooks) || len(seen.Lines) == 0 {
+	if !(seen.Looks >= diagnose.FewLooks) || len(seen.Lines) == 0 {
 		return
 	}
 	line, found := seen.Lines[0], true
@@ -235,7 +233,9 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 	case diagnose.RowCheckpoint:
 		line, found = seen.FirstOf(diagnose.Saving)
 	case diagnose.RowStartUp:
-		work, seconds := diagnose.BusiestFunction(seen.Lines, isOfStart)
+		work, seconds := diagnose.BusiestFunction(seen.Lines, func(line diagnose.LoopLine) bool {
+			return isWorkOfStart(line.Line)
+		})
 		if seconds >= slowStart && !f.Requests.Known() {
 			r.Line, r.LineShare = work.Line, seconds/seen.Seconds
 			return
@@ -247,27 +247,24 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 	}
 }
 
-func isOfStart(line diagnose.LoopLine) bool { return isWorkOfStart(line.Line) }
-
 // isWorkOfStart reports whether a line is work of the program's own before its first step, and no import.
 func isWorkOfStart(line diagnose.Line) bool {
-	kinds := append([]diagnose.Kind{diagnose.Compiling}, beside...)
 	imports := line.Call.Imports() || line.Call.Function == "<module>"
-	return line.Own.File != "" && !imports && !slices.Contains(kinds, line.Kind)
+	return line.Own.File != "" && !imports && !slices.Contains(noStart, line.Kind)
 }
 
-// Kinds of lines of a launching thread: what a loader does mostly between epochs, all that it does,
-// and what belongs to the steps themselves.
+// Kinds of lines of a launching thread: what a loader does mostly between epochs, what belongs to the steps
+// themselves, and what is no work of the program's before them.
 var (
-	atEdge   = []diagnose.Kind{diagnose.Sampling, diagnose.StartingWorkers, diagnose.EndingWorkers}
-	ofLoader = append([]diagnose.Kind{diagnose.Awaiting, diagnose.HandOver}, atEdge...)
-	beside   = append([]diagnose.Kind{diagnose.DeviceWait, diagnose.Launching}, ofLoader...)
+	atEdge  = []diagnose.Kind{diagnose.Sampling, diagnose.StartingWorkers, diagnose.EndingWorkers}
+	beside  = append([]diagnose.Kind{diagnose.DeviceWait, diagnose.Launching}, diagnose.OfLoader...)
+	noStart = append([]diagnose.Kind{diagnose.Compiling}, beside...)
 )
 
 // besideSteps is the share of samples of the launching thread that find it on lines of the program that are
 // neither steps nor waiting for a batch, which is not counted. It is 0 if no single line is frequent.
 func (f *filler) besideSteps() float64 {
-	if !(f.LoopLines.Looks >= fewLooks) {
+	if !(f.LoopLines.Looks >= diagnose.FewLooks) {
 		return 0
 	}
 	on, all, first := 0.0, 0.0, 0.0
@@ -325,7 +322,7 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		if edge != nil && edge.Line.Own == line.Own {
 			continue
 		}
-		if f.LoopLines.Looks >= fewLooks && f.LoopLines.SecondsAt(line) >= least*seconds {
+		if f.LoopLines.Looks >= diagnose.FewLooks && f.LoopLines.SecondsAt(line) >= least*seconds {
 			if line.Kind == diagnose.Collective {
 				line = f.followToLateRank(line)
 			}
@@ -338,7 +335,7 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 	}
 	// of no work outside of the model: the calls of the model itself
 	line, found := f.LoopLines.FirstOf(diagnose.Launching)
-	if found && line.Own.File != "" && f.LoopLines.Looks >= fewLooks && line.Share.Point >= mostlyModel {
+	if found && line.Own.File != "" && f.LoopLines.Looks >= diagnose.FewLooks && line.Share.Point >= mostlyModel {
 		return line.Line, line.Share.Point
 	}
 	return diagnose.Line{}, math.NaN()

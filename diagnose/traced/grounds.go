@@ -159,6 +159,11 @@ func (t *filler) findExchange() recording.Exchange {
 	return most
 }
 
+// allocatesFromPool reports whether the program takes memory of the device from a pool of its driver.
+func (t *filler) allocatesFromPool() bool {
+	return slices.ContainsFunc(t.t.Names, func(name string) bool { return strings.Contains(name, "MallocAsync") })
+}
+
 // applyGrounds takes from a finding what its grounds refuse, with the words for it.
 func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 	// causes outside of the program do not depend on its framework
@@ -181,8 +186,7 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 		f.Advice = "let the host read a step's results while the device computes the next step: two buffers in " +
 			"turn, and an event for each (cudaEventRecord, cudaEventSynchronize)"
 	}
-	pooled := slices.ContainsFunc(t.t.Names, func(name string) bool { return strings.Contains(name, "MallocAsync") })
-	if f.Name == diagnose.FindingAllocator && diagnose.IsBare(t.grounds.Framework) && pooled {
+	if f.Name == diagnose.FindingAllocator && diagnose.IsBare(t.grounds.Framework) && t.allocatesFromPool() {
 		f.Advice = "allocate once before the loop. The program takes memory from a pool already, which keeps what is freed if " +
 			"its release threshold is raised (cudaMemPoolAttrReleaseThreshold)"
 	}
