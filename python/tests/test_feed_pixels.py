@@ -323,11 +323,13 @@ class LifeTest(DaemonCase):
                 for _ in loader:
                     seen += loader.indices.tolist()
             state = loader.state_dict()
-            self.assertEqual(state["bad"], 1)
+            self.assertLessEqual(state["bad"], 1)  # 0 where the second one was decoded first
             loader.close()
             loader = self.loader(T.CenterCrop(32), T.PILToTensor(), on_error="mask", batch_size=1)
             loader.load_state_dict(state)
         self.assertEqual(sorted(set(seen)), seen)
+        torn = [index for index in seen if self.dataset.samples[index][0] in broken]
+        self.assertLessEqual(len(torn), 1, "all starts together share one budget")
 
     def training(self, kill=(), number=signal.SIGKILL, **settings):
         """What two epochs give: batches, states, reports, and the random numbers behind them; the daemon is killed at some moments."""
