@@ -11,7 +11,7 @@ var aBound = regexp.MustCompile(`^\s*(stall|idle|step|faster)\s*[<>=]|<`)
 // joinChecks turns --check 'stall<10%' into --check='stall<10%'. It stops at --, which begins the
 // arguments of another command.
 func joinChecks(args []string) []string {
-	var joined []string
+	joined := make([]string, 0, len(args)) // cobra takes nil for the arguments of the process
 	for i := 0; i < len(args); i++ {
 		if args[i] == "--" {
 			return append(joined, args[i:]...)
