@@ -34,7 +34,7 @@ func (a adviser) shareOfRows() float64 {
 			if line.Own.File == "" {
 				stacking += line.Share.Point
 			}
-		case diagnose.Code:
+		case diagnose.Code, diagnose.OfLists, diagnose.Unpacking, diagnose.Drawing:
 			code += line.Share.Point
 		default:
 		}

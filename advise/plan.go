@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -132,13 +133,22 @@ const hidesMuch = 1.25
 // ownLine proposes to make the line cheaper on which the launching thread of a loop without a DataLoader is
 // seen most. Its gain is bounded by that of a line that takes no time.
 func (a adviser) ownLine() []Fix {
-	line, found := a.verdict.Measured.LoopLines.FirstWork()
-	if !found || line.Own.File == "" || line.Share.Point < diagnose.NamedLine {
+	lines := a.verdict.Measured.LoopLines
+	works := func(line diagnose.LoopLine) bool {
+		return line.Own.File != "" && line.Kind != diagnose.Launching && !slices.Contains(ofWaiting, line.Kind)
+	}
+	title := "make this line cheaper: "
+	line, seconds := diagnose.BusiestFunction(lines.Lines, works)
+	if seconds < diagnose.NamedLine*lines.Seconds {
+		title = "make this line cheaper, and what its class does beside it: "
+		line, seconds = diagnose.BusiestClass(lines.Lines, works)
+	}
+	if line.Own.File == "" || lines.Looks < diagnose.FewLooks || seconds < diagnose.NamedLine*lines.Seconds {
 		return nil
 	}
 	fix := Fix{
-		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code, Risk: NoRisk,
-		Forecast: a.atMost(min(a.atIdle(), atRemoval(line.Share.Point))),
+		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: NoRisk,
+		Forecast: a.atMost(min(a.atIdle(), atRemoval(seconds/lines.Seconds))),
 		Notes:    []string{line.Kind.Advice()},
 	}
 	if line.Kind == diagnose.Locking || line.Kind == diagnose.Pausing { // it does nothing that may be cheaper
@@ -182,7 +192,18 @@ func (a adviser) inWords() Plan {
 	if !worthIt(fix.Forecast) { // the host's work is too long to hide: several have to do it
 		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())
 	}
-	return a.besideOwnLine(fix)
+	plan := a.besideOwnLine(fix)
+	if a.verdict.Grounds.Program == diagnose.Inference && a.costs.Window.Samples() == 1 {
+		plan.Fixes = append([]Fix{{
+			Name: "whole-batches", Title: "send a batch of inputs through the model, not one (torch.stack, in torch.no_grad())",
+			Forecast: predict.NoForecast(), Effort: Code, Risk: NumericsRisk,
+			Notes: []string{
+				"each pass has one input, which fills no device: a pass of many takes little longer. A DataLoader over the inputs " +
+					"makes the batches, and its workers prepare the next ones meanwhile. Inputs of other shapes: padded, or sorted by shape",
+			},
+		}}, plan.Fixes...)
+	}
+	return plan
 }
 
 // others are the settings by which other loaders do more at a time, in their own words.

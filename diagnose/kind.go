@@ -22,6 +22,15 @@ const (
 	Tables       Kind = "table-rows" // read one by one
 	DeepCopies   Kind = "deep-copy"  // of Python objects
 	Drawing      Kind = "drawing"    // items of a container at random
+	Reading      Kind = "reading"    // a file, for each sample
+	Queries      Kind = "query"      // of a database
+	Matching     Kind = "matching"   // of text with patterns
+	Hashing      Kind = "hashing"
+	Sorting      Kind = "sorting"
+	Growing      Kind = "growing"    // an array, which is copied whole each time
+	OfLists      Kind = "of-lists"   // arrays, element by element
+	Unpacking    Kind = "unpacking"  // of arrays into numbers of Python
+	Generating   Kind = "generating" // sequences, by the model
 	Code         Kind = "code"       // Python, or native code that it calls
 )
 
@@ -142,9 +151,54 @@ var kindWords = map[Kind][2]string{
 			"arrays and tensors as well. Weights: torch._foreach_copy_ into tensors that are kept",
 	},
 	Drawing: {
-		"items are drawn at random",
+		"numbers or items are drawn at random",
 		"draw all numbers of a batch at once (numpy.random.Generator.integers, torch.randint) and index an array or a list " +
-			"by them: a deque walks to each place, and sampling without replacement first makes a list",
+			"by them, on the device if they are used there (device=, also for torch.multinomial). A deque walks to each place, and " +
+			"sampling without replacement first makes a list",
+	},
+	Reading: {
+		"a file is read for each sample",
+		"keep what was read (functools.lru_cache, a dictionary by path, one array of all samples in memory), read only the part " +
+			"that is used (np.load(path, mmap_mode=\"r\"), a frame or a window instead of the whole file), or pack samples into few files",
+	},
+	Queries: {
+		"a database is asked for each sample",
+		"ask for all rows of a batch at once (__getitems__, WHERE ... IN), with an index on the column by which they are found, " +
+			"or read the table once, before training, into arrays or a file",
+	},
+	Matching: {
+		"text is searched and split by patterns",
+		"the same text gives the same each time: do it once, before training, and store what comes out. Else one pattern for " +
+			"several, made once (re.compile), or plain methods of str",
+	},
+	Hashing: {
+		"hashes are computed",
+		"once for what stays the same, and kept: a number, a path or a place in the list is a key as well",
+	},
+	Sorting: {
+		"sorting",
+		"what stays the same: once, and kept. Only the first few: torch.topk or numpy.argpartition instead of a whole sort. Values " +
+			"that come from the device: there",
+	},
+	Growing: {
+		"an array is made longer by a piece, and copied whole each time",
+		"append the pieces to a list and put them together once, at the end, or write into an array that has the full size from " +
+			"the start. A sum or a count needs no piece kept",
+	},
+	OfLists: {
+		"arrays or tensors are made of lists, element by element",
+		"keep the numbers in arrays: numpy.stack(arrays), then torch.from_numpy, copies each at once, and a list of arrays handed to " +
+			"torch.tensor is walked through. What is the same in each step: once, and kept on the device",
+	},
+	Unpacking: {
+		"values are taken out of arrays or tensors as numbers of Python, or read from the device",
+		"compute with whole arrays or tensors, on the device if the values come from there, and take out results at once " +
+			"(one .tolist() or .cpu() for all), not one by one",
+	},
+	Generating: {
+		"sequences are generated",
+		"token by token: keep what the earlier ones gave (use_cache=True), all sequences of a batch at once, and no value read for each " +
+			"token. What no step needs, as examples to look at: fewer of them, or once in several epochs",
 	},
 	Code: {
 		"Python, or native code that the line calls",

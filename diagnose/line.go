@@ -116,15 +116,30 @@ func (l LoopLines) SecondsAt(at LoopLine) (seconds float64) {
 }
 
 // BusiestFunction returns the first line of the function with most time, of the lines that count, and the seconds of
-// these in it. Work of a function may lie on several lines.
+// these in it. Work of a function may lie on several lines, and in functions inside of it, as comprehensions are.
 func BusiestFunction(lines []LoopLine, counts func(LoopLine) bool) (LoopLine, float64) {
+	return busiest(lines, counts, func(function string) string {
+		outer, _, _ := strings.Cut(function, ".<locals>")
+		return outer
+	})
+}
+
+// BusiestClass does so for the functions of a class together, and those that are in none one by one.
+func BusiestClass(lines []LoopLine, counts func(LoopLine) bool) (LoopLine, float64) {
+	return busiest(lines, counts, func(function string) string {
+		class, _, _ := strings.Cut(function, ".")
+		return class
+	})
+}
+
+func busiest(lines []LoopLine, counts func(LoopLine) bool, group func(string) string) (LoopLine, float64) {
 	type function struct{ file, name string }
 	sums, first, most := map[function]float64{}, map[function]LoopLine{}, function{}
 	for _, line := range lines {
 		if !counts(line) {
 			continue
 		}
-		at := function{line.Own.File, line.Own.Function}
+		at := function{line.Own.File, group(line.Own.Function)}
 		if _, seen := first[at]; !seen {
 			first[at] = line
 		}

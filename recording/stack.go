@@ -65,6 +65,7 @@ type Stack struct {
 	// innermost line, the call after it, and the innermost library function that tells what is
 	// done. Empty if too many different ones were seen.
 	Places  []Place
+	Native  string  // what the innermost line calls, by its text: native code has no frame; "" unknown
 	Asleep  bool    // neither running nor waiting for a core
 	Awaits  Awaits  // what a thread asleep waits for, if the kernel tells
 	Seconds float64 // total time of all threads there
@@ -89,8 +90,14 @@ func (s Stack) SeriesSubject() string {
 	for _, p := range s.Places {
 		words = append(words, strings.ReplaceAll(p.String(), ";", "_"))
 	}
+	if s.Native != "" {
+		words = append(words, Place{File: nativeCode, Function: s.Native}.String())
+	}
 	return strings.Join(words, ";")
 }
+
+// nativeCode is the file of a function without a frame, as the last place of a subject.
+const nativeCode = "native"
 
 // stackOf parses a subject; ok is false if it is not a stack.
 func stackOf(subject string) (s Stack, ok bool) {
@@ -110,7 +117,12 @@ func stackOf(subject string) (s Stack, ok bool) {
 	who := Loading{PID: pid, Worker: words[1] == "worker", Outside: words[1] == "loop"}
 	s = Stack{Loading: who, Asleep: words[2] != "core", Awaits: awaits}
 	for _, word := range words[3:] {
-		s.Places = append(s.Places, placeOf(word))
+		p := placeOf(word)
+		if p.File == nativeCode {
+			s.Native = p.Function
+			break
+		}
+		s.Places = append(s.Places, p)
 	}
 	return s, err == nil
 }

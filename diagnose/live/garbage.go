@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
@@ -18,7 +19,8 @@ func (l filler) nameGarbage() {
 	seconds := l.Garbage * l.LoopLines.Seconds
 	for i := range l.LoopLines.Lines {
 		line := &l.LoopLines.Lines[i]
-		if (line.Kind == diagnose.HostCode || line.Kind == diagnose.PerRequest) && line.Call.File == "" {
+		native := line.Kind == diagnose.HostCode || line.Kind == diagnose.PerRequest || slices.Contains(anywhere, line.Kind)
+		if native && line.Call.File == "" {
 			if seconds >= mostlyGarbage*line.Seconds && l.Garbage >= diagnose.HeldTrigger {
 				line.Kind = diagnose.Garbage
 			}

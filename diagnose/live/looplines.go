@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,6 +110,7 @@ var loopBy = kindsByFile{
 		"logging/", "tqdm/", "rich/", "swanlab/", "aim/",
 	}},
 	{diagnose.Metrics, []string{"sklearn/", "torchmetrics/", "pycocotools/", "evaluate/", "scipy/"}},
+	{diagnose.Generating, []string{"transformers/generation/"}},
 	{diagnose.DeviceWait, []string{"torch/cuda/streams.py", "stoker/emulated.py"}},
 	{diagnose.EmptyCache, []string{"torch/cuda/memory.py"}},
 	{diagnose.Launching, []string{
@@ -245,6 +247,12 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	case data != "":
 		return data
 	}
+	switch kind := byCall[s.Native]; {
+	case slices.Contains(ofData, kind):
+		return diagnose.Preparing
+	case kind != "":
+		return kind
+	}
 	switch kind := kindOf(s); {
 	case kind == diagnose.Request, kind == diagnose.Connection:
 		return diagnose.Uploading
@@ -254,12 +262,27 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return diagnose.Disk
 	case s.Asleep:
 		return diagnose.Pausing
+	case slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && ofLogger.MatchString(p.Function) }):
+		return diagnose.Logging
+	case slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && ofGenerator.MatchString(p.Function) }):
+		return diagnose.Generating
 	}
 	return diagnose.HostCode
 }
 
+// ofGenerator is how programs call what lets a model go on with a sequence.
+var ofGenerator = regexp.MustCompile(`(?:^|\.)generate$|generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)|` +
+	`(?:greedy|beam)_(?:search|decode)`)
+
+// ofLogger is how programs call what writes their logs. log_prob and the like are none.
+var ofLogger = regexp.MustCompile(`(?i)logger|logging|tensorboard|summary_?writer|progress_?bar|(?:^|[._])log(?:$|\.|_` +
+	`(?:metric|scalar|histogram|image|stat|gradient|grad|weight|param|value|step|to|loss|train|result))`)
+
 // anywhere are kinds of work whose advice is the same in a loop and in a data set.
-var anywhere = []diagnose.Kind{diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing}
+var anywhere = []diagnose.Kind{
+	diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Queries, diagnose.Hashing, diagnose.Sorting, diagnose.Growing,
+	diagnose.OfLists, diagnose.Unpacking,
+}
 
 // collectives are the files of PyTorch's functions that exchange values between ranks.
 var collectives = []string{"torch/distributed/c10d_logger.py", "torch/distributed/distributed_c10d.py"}
@@ -281,4 +304,5 @@ const samplerFile = "torch/utils/data/sampler.py"
 // ofData are kinds of work that a data set has.
 var ofData = []diagnose.Kind{
 	diagnose.Opening, diagnose.Parser, diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Tokenizer,
+	diagnose.Reading, diagnose.Inflating, diagnose.Matching,
 }

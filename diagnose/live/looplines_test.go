@@ -38,9 +38,48 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Preparing, places("/train.py main", "torch/nn/modules/module.py Module._call_impl", "torchvision/transforms/v2/_color.py ColorJitter.transform")},
 		{diagnose.Saving, places("/train.py keep", "torch/serialization.py save", "pickle.py _Pickler.memoize")},
 		{diagnose.HostCode, places("/train.py extract")},
+		{diagnose.Generating, places("/train.py main", "torch/utils/_contextlib.py decorate_context", "transformers/generation/utils.py GenerationMixin._sample")},
+		{diagnose.Generating, places("/train.py Decoder.generate")},
+		{diagnose.HostCode, places("/train.py generate_anchors")},
 	} {
 		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {
 			t.Errorf("%v is %s, want %s", c.stack, got, c.kind)
+		}
+	}
+}
+
+// Native code has no frame. What the line's text calls tells its kind, in a loop and in a data set.
+func TestKindOfNativeCode(t *testing.T) {
+	for call, want := range map[string][2]diagnose.Kind{
+		"":          {diagnose.HostCode, diagnose.Code},
+		"array":     {diagnose.OfLists, diagnose.OfLists},
+		"execute":   {diagnose.Queries, diagnose.Queries},
+		"cv2":       {diagnose.Preparing, diagnose.Augmentation},
+		"open":      {diagnose.Preparing, diagnose.Reading},
+		"grow":      {diagnose.Growing, diagnose.Growing},
+		"print":     {diagnose.Logging, diagnose.Logging},
+		"new word":  {diagnose.HostCode, diagnose.Code},
+		"tokenizer": {diagnose.Preparing, diagnose.Tokenizer},
+	} {
+		s := recording.Stack{Places: places("/train.py step"), Native: call}
+		if loop, data := kindOfLoop(s), kindOf(s); loop != want[0] || data != want[1] {
+			t.Errorf("%q is %s in a loop and %s in a data set, want %v", call, loop, data, want)
+		}
+	}
+	blocked := recording.Stack{Places: places("/train.py step", "threading.py Lock.acquire"), Native: "open"}
+	if got := kindOfLoop(blocked); got != diagnose.Locking {
+		t.Errorf("a lock is %s", got)
+	}
+}
+
+// A program's own logger is told by its name; log_prob is none.
+func TestKindOfOwnLogger(t *testing.T) {
+	for function, want := range map[string]diagnose.Kind{
+		"TensorboardWriter.add_train_histogram": diagnose.Logging, "Logger.write": diagnose.Logging, "log_metrics": diagnose.Logging,
+		"Policy.log_prob": diagnose.HostCode, "logits": diagnose.HostCode, "log_softmax": diagnose.HostCode, "Catalog.read": diagnose.HostCode,
+	} {
+		if got := kindOfLoop(recording.Stack{Places: places("/train.py " + function)}); got != want {
+			t.Errorf("%s is %s, want %s", function, got, want)
 		}
 	}
 }

@@ -16,8 +16,9 @@
 // bytes, nothing is believed that does not fit together (a code object has to be
 // one, an instruction has to lie in it), and what does not is looked at again, a few
 // times. It does not see native code: what a decoder in C does is put down to the
-// line of Python that called it. It writes no sample of the user's data: names of
-// files and functions and numbers of lines alone.
+// line of Python that called it. What that line calls is told by its text in the
+// program's file (calls.go), if it is a name of a short list. It writes no sample of the user's data:
+// names of files and functions and numbers of lines alone.
 //
 // observe tells it which threads load (observe/cpu knows); diagnose names the slow
 // line.

@@ -153,7 +153,7 @@ var tellers = []string{
 	"torch/serialization.py", "torch/distributed/checkpoint/", "safetensors/", "pickle.py", "shutil.py", "tarfile.py",
 	"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/cuda/", "torch/utils/tensorboard/", "tensorboard/",
 	"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "urllib3/", "requests/", "http/", "matplotlib/",
-	"sklearn/",
+	"sklearn/", "transformers/generation/",
 	"torchmetrics/", "pycocotools/", "logging/", "tqdm/",
 }
 

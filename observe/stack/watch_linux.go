@@ -148,7 +148,7 @@ func (w *Sampler) watchThreads() {
 			w.tell(fmt.Errorf("a fault of stoker's own: %v", fault))
 		}
 	}()
-	l := looker{watch: w, images: images{}, homes: map[int]home{}, seen: map[Thread]*target{}}
+	l := looker{watch: w, images: images{}, homes: map[int]home{}, seen: map[Thread]*target{}, sources: sources{}}
 	defer l.follow(nil)
 	wait := time.NewTimer(0)
 	defer wait.Stop()
@@ -204,7 +204,7 @@ func (w *Sampler) addStack(s recording.Stack) {
 	c.looks++
 	subject := s.SeriesSubject()
 	if c.stacks[subject] == nil && len(c.stacks) >= mostKept {
-		s.Places = nil
+		s.Places, s.Native = nil, ""
 		subject = s.SeriesSubject()
 	}
 	if c.stacks[subject] == nil {
@@ -221,6 +221,7 @@ type looker struct {
 	homes  map[int]home // of trainers' loaders: a forked worker's is its parent's
 	seen   map[Thread]*target
 	turn   []*target
+	sources
 	places []recording.Place
 	buffer [512]byte
 }
@@ -347,7 +348,9 @@ func (t *target) look(l *looker, now time.Time) error {
 		if asleep && who.Outside {
 			awaits = t.awaits(l.buffer[:n])
 		}
-		l.watch.addStack(recording.Stack{Loading: who, Places: places, Asleep: asleep, Awaits: awaits, Seconds: span})
+		l.watch.addStack(recording.Stack{
+			Loading: who, Places: places, Native: l.native(t.PID, found), Asleep: asleep, Awaits: awaits, Seconds: span,
+		})
 	}
 	return nil
 }

@@ -119,6 +119,8 @@ def stopped(step, error, iterator=None):
     if state.inside is not None:
         state.inside.stopped(step)
     if type(error) is StopIteration:
+        if state.own is not None:
+            state.own.passed = step.began
         step.loader.mark = describe.mark_of(getattr(iterator, "__dict__", {}).get("_dataset"))
         state.devices.read(state, step.began)
         state.flush(monotonic_ns())

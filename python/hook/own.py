@@ -53,7 +53,8 @@ class Own(object):
         self.open = None  # the step under way
         self.optimizer, self.model = Beat(), Beat()
         self.asked = self.since = self.passes = 0
-        self.evaluating = None  # (the model, since when, how often loaders had been asked)
+        self.evaluating = None  # (the model, since when, how often loaders had been asked, and how often optimizers had stepped)
+        self.passed = 0  # when a pass over a loader ended
 
     def beats(self, optimizer, t, tid):
         """An optimizer stepped, or a compiled function of JAX was called again."""
@@ -120,12 +121,14 @@ class Own(object):
         """A model was put into training or evaluation mode; whether it trained before."""
         t, trains = monotonic_ns(), vars(model).get("training")
         if trained and not trains and self.optimizer.one is not None:
-            self.evaluating = ref(model), t, self.inside.asked
+            self.evaluating = ref(model), t, self.inside.asked, self.state.optimizer_steps
         elif trains and self.evaluating is not None and self.evaluating[0]() is model:
-            _, since, asked = self.evaluating
+            _, since, asked, stepped = self.evaluating
             self.evaluating = None
-            if asked == self.inside.asked:  # else its loader tells
+            if asked == self.inside.asked:
                 self.phase(since, t)
+            elif stepped == self.state.optimizer_steps and since < self.passed < t - CHECKPOINT_NS:  # its loader tells of what was before
+                self.phase(self.passed, t)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

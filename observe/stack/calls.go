@@ -1,0 +1,112 @@
+package stack
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds on the program's files that are read for what a line calls.
+const (
+	mostSource  = 1 << 20 // bytes of one
+	mostSources = 128
+)
+
+// calls are names of functions that have no frame, as they are native code, by what a line's text has of them. Only a
+// name of this table is recorded, and nothing else of the program's text. The first that fits counts.
+var calls = []struct {
+	name string
+	text *regexp.Regexp
+}{
+	{"print", regexp.MustCompile(`\bprint\(|\bsys\.std(?:out|err)\.`)},
+	{"cv2.imread", regexp.MustCompile(`\bcv2\.(?:imread|imdecode|VideoCapture)\b|\bcap(?:ture)?\.read\(`)},
+	{"cv2", regexp.MustCompile(`\bcv2\.\w+\(`)},
+	{"tokenizer", regexp.MustCompile(`\btokeni[sz]e\w*(?:\.\w+)?\(|\b(?:sp|spm|bpe)\.\w+\(|\.(?:encode_batch|EncodeAsIds|encode_as_ids)\(`)},
+	{"execute", regexp.MustCompile(`\.(?:execute|executemany|fetchall|fetchone|fetchmany)\(`)},
+	{"decompress", regexp.MustCompile(`\b(?:zlib|lz4|zstd|zstandard|blosc2?|snappy|bz2)\.\w|\.decompress\(`)},
+	{"loads", regexp.MustCompile(`\b(?:orjson|ujson|simdjson|msgpack|pickle|dill|marshal)\.loads?\(`)},
+	{"open", regexp.MustCompile(`\b(?:open|imread|fromfile|memmap|read_bytes|read_text|safe_open)\(|` +
+		`\b(?:np|numpy|torch|joblib)\.load\(|\.(?:read|readline|readlines)\(`)},
+	{"re", regexp.MustCompile(`\bre\.\w+\(|\.(?:findall|finditer|fullmatch)\(`)},
+	{"hashlib", regexp.MustCompile(`\bhashlib\.|\.hexdigest\(|\b(?:md5|sha1|sha256)\(`)},
+	{"random", regexp.MustCompile(`\brandom\.\w+\(|\b(?:rng|draw|generator)\.\w+\(|` +
+		`\.(?:choice|choices|shuffle|permutation|multinomial|randint|randperm)\(`)},
+	{"sort", regexp.MustCompile(`\bsorted\(|\.(?:sort|argsort|argpartition|topk)\(|\bheapq\.`)},
+	{"array", regexp.MustCompile(`\btorch\.(?:as_tensor|tensor|Tensor|FloatTensor|LongTensor)\(|\b(?:np|numpy)\.(?:array|asarray)\(`)},
+	{"tolist", regexp.MustCompile(`\.(?:tolist|item|cpu|numpy)\(\)`)},
+}
+
+// grows is an assignment of what arrays give when they are put together.
+var grows = regexp.MustCompile(`^\s*([\w.]+)\s*=\s*(?:np|numpy|torch)\.(?:concatenate|append|vstack|hstack|cat)\((.*)`)
+
+// callIn is the name of what a line of text calls; "" if the table has none.
+func callIn(text string) string {
+	text, _, _ = strings.Cut(text, " #")
+	if m := grows.FindStringSubmatch(text); m != nil && regexp.MustCompile(`(?:^|[^\w.])`+regexp.QuoteMeta(m[1])+`\b`).MatchString(m[2]) {
+		return "grow"
+	}
+	for _, c := range calls {
+		if c.text.MatchString(text) {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// sources has the calls in the lines of the program's files, by file and number.
+type sources map[string]map[int]string
+
+// callAt is the name of what a line of a process's program calls; "" unknown.
+func (known sources) callAt(pid int, file string, line int) string {
+	if !strings.HasPrefix(file, "/") {
+		return "" // typed in, or relative to a folder that may have changed
+	}
+	lines, read := known[file]
+	if !read {
+		if len(known) >= mostSources {
+			return ""
+		}
+		lines = readCalls(fmt.Sprintf("/proc/%d/root%s", pid, file))
+		known[file] = lines
+	}
+	return lines[line]
+}
+
+func readCalls(path string) map[int]string {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe by that name would wait
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	found := map[int]string{}
+	lines := bufio.NewScanner(io.LimitReader(f, mostSource))
+	for n := 1; lines.Scan(); n++ {
+		if name := callIn(lines.Text()); name != "" {
+			found[n] = name
+		}
+	}
+	return found
+}
+
+// native is the name of what the innermost line of a stack calls, if that line is the program's own: native code
+// has no frame. "" unknown.
+func (known sources) native(pid int, stack []place) string {
+	for _, p := range stack {
+		if p.code == nil || p.code.part != inside {
+			continue
+		}
+		if !p.asPlace().Own() {
+			return ""
+		}
+		return known.callAt(pid, p.code.file, p.line)
+	}
+	return ""
+}
