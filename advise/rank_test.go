@@ -252,17 +252,37 @@ func TestLineOfALoopWithoutALoader(t *testing.T) {
 	run := liveRun(t)
 	run.Steps, run.Facts.Loaders = nil, nil
 	v := judge.Judge(run)
-	v.Measured.LoopLines = diagnose.LoopLines{Lines: []diagnose.LoopLine{{Seconds: 6, Line: diagnose.Line{
-		Own: recording.Place{File: "/me/train.py", Line: 25, Function: "sample"}, Kind: diagnose.HostCode, Share: stoker.Exactly(0.6),
-	}}}}
+	line := func(n int, function string, seconds float64) diagnose.LoopLine {
+		own := recording.Place{File: "/me/train.py", Line: n, Function: function}
+		return diagnose.LoopLine{Seconds: seconds, Line: diagnose.Line{Own: own, Kind: diagnose.HostCode}}
+	}
+	v.Measured.LoopLines = diagnose.LoopLines{Looks: 100, Seconds: 10, Lines: []diagnose.LoopLine{line(25, "sample", 6)}}
 	fixes := Rank(run, v).Fixes
 	if len(fixes) != 2 || fixes[0].Name != diagnose.SlowTransform || !strings.Contains(fixes[0].Title, "/me/train.py:25") ||
 		math.Abs(fixes[0].Forecast.Speedup.High-2.5) > 0.01 {
 		t.Errorf("a device that works for a sixth of the time: %+v, want the line first, at most 2.5x", fixes)
 	}
-	v.Measured.LoopLines.Lines[0].Share = stoker.Exactly(0.2)
+	v.Measured.LoopLines.Lines = []diagnose.LoopLine{line(25, "Words.split", 2), line(30, "Words.join", 2), line(40, "main", 1)}
+	if fixes := Rank(run, v).Fixes; len(fixes) != 2 || !strings.Contains(fixes[0].Title, "what its class does beside it: /me/train.py:25") {
+		t.Errorf("functions of one class have two fifths of the time together: %+v", fixes)
+	}
+	v.Measured.LoopLines.Lines = []diagnose.LoopLine{line(25, "sample", 2)}
 	if fixes := Rank(run, v).Fixes; len(fixes) != 1 {
 		t.Errorf("a line with a fifth of the looks: %+v, want none", fixes)
+	}
+}
+
+// Passes of one input each come first, where nothing trains.
+func TestPassesOfOneInput(t *testing.T) {
+	run := liveRun(t)
+	run.Steps, run.Facts.Loaders = nil, nil
+	v := judge.Judge(run)
+	v.Grounds.Program = diagnose.Inference
+	for samples, want := range map[float64]string{1: "whole-batches", 32: "input-ahead"} {
+		v.Costs.Window.Steps = []recording.Step{{Samples: samples, Period: 0.1}, {Samples: samples, Period: 0.1}}
+		if fixes := Rank(run, v).Fixes; len(fixes) == 0 || fixes[0].Name != want {
+			t.Errorf("%v samples in a pass: %+v, want %s first", samples, fixes, want)
+		}
 	}
 }
 

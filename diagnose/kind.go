@@ -31,6 +31,7 @@ const (
 	OfLists      Kind = "of-lists"   // arrays, element by element
 	Unpacking    Kind = "unpacking"  // of arrays into numbers of Python
 	Generating   Kind = "generating" // sequences, by the model
+	Simulating   Kind = "simulating" // an environment to learn in
 	Code         Kind = "code"       // Python, or native code that it calls
 )
 
@@ -157,14 +158,14 @@ var kindWords = map[Kind][2]string{
 			"sampling without replacement first makes a list",
 	},
 	Reading: {
-		"a file is read for each sample",
+		"a file is looked for or read for each sample",
 		"keep what was read (functools.lru_cache, a dictionary by path, one array of all samples in memory), read only the part " +
 			"that is used (np.load(path, mmap_mode=\"r\"), a frame or a window instead of the whole file), or pack samples into few files",
 	},
 	Queries: {
-		"a database is asked for each sample",
-		"ask for all rows of a batch at once (__getitems__, WHERE ... IN), with an index on the column by which they are found, " +
-			"or read the table once, before training, into arrays or a file",
+		"a database is asked, or written",
+		"reading: all rows of a batch at once (__getitems__, WHERE ... IN), with an index on the column by which they are found, " +
+			"or the whole table once, before training, into arrays or a file. Writing: many rows in one transaction, from a thread",
 	},
 	Matching: {
 		"text is searched and split by patterns",
@@ -199,6 +200,12 @@ var kindWords = map[Kind][2]string{
 		"sequences are generated",
 		"token by token: keep what the earlier ones gave (use_cache=True), all sequences of a batch at once, and no value read for each " +
 			"token. What no step needs, as examples to look at: fewer of them, or once in several epochs",
+	},
+	Simulating: {
+		"an environment makes its steps",
+		"several environments at a time in worker processes (gymnasium.vector.AsyncVectorEnv), each with several if a step is short, " +
+			"so that one pass of the policy has a batch of states, or environments of whole arrays, on the device. Either changes in " +
+			"which order experience comes",
 	},
 	Code: {
 		"Python, or native code that the line calls",
@@ -269,8 +276,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Preparing: {
 		"data are read or prepared in the loop itself",
-		"do it in the data set's __getitem__ or in collate_fn: worker processes run ahead of the loop. What takes tensors may " +
-			"come after the batch is on the device",
+		"what is the same in every epoch, as tokens or decoded pictures: once, before training. The rest in the data set's " +
+			"__getitem__ or in collate_fn: worker processes run ahead of the loop. What takes tensors may come after the batch is on the device",
 	},
 	Pausing: {
 		"the loop sleeps (a request, a timer, a file, another program)",

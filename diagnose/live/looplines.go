@@ -107,10 +107,11 @@ var loopBy = kindsByFile{
 	{diagnose.Logging, []string{
 		"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "torch/utils/tensorboard/", "tensorboard/",
 		"tensorboardX/",
-		"logging/", "tqdm/", "rich/", "swanlab/", "aim/",
+		"logging/", "tqdm/", "rich/", "swanlab/", "aim/", "torch/_tensor_str.py", "warnings.py",
 	}},
 	{diagnose.Metrics, []string{"sklearn/", "torchmetrics/", "pycocotools/", "evaluate/", "scipy/"}},
 	{diagnose.Generating, []string{"transformers/generation/"}},
+	{diagnose.Simulating, []string{"gym/", "gymnasium/", "pettingzoo/", "dm_control/", "mujoco/", "ale_py/"}},
 	{diagnose.DeviceWait, []string{"torch/cuda/streams.py", "stoker/emulated.py"}},
 	{diagnose.EmptyCache, []string{"torch/cuda/memory.py"}},
 	{diagnose.Launching, []string{
@@ -189,6 +190,9 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 	if p.File == "torch/cuda/__init__.py" && p.Function == "synchronize" {
 		return diagnose.DeviceWait
 	}
+	if p.File == "torch/_tensor.py" && recording.ContainsAny(p.Function, "__iter__", "__contains__", "__array__") {
+		return diagnose.Unpacking
+	}
 	if writes(p) {
 		return diagnose.Saving
 	}
@@ -250,6 +254,8 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	switch kind := byCall[s.Native]; {
 	case slices.Contains(ofData, kind):
 		return diagnose.Preparing
+	case slices.Contains(ofNumbers, kind): // the program's own names tell more
+		return cmp.Or(kindOfNames(s.Places), kind)
 	case kind != "":
 		return kind
 	}
@@ -262,21 +268,38 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return diagnose.Disk
 	case s.Asleep:
 		return diagnose.Pausing
-	case slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && ofLogger.MatchString(p.Function) }):
-		return diagnose.Logging
-	case slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && ofGenerator.MatchString(p.Function) }):
-		return diagnose.Generating
 	}
-	return diagnose.HostCode
+	return cmp.Or(kindOfNames(s.Places), diagnose.HostCode)
 }
 
-// ofGenerator is how programs call what lets a model go on with a sequence.
-var ofGenerator = regexp.MustCompile(`(?:^|\.)generate$|generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)|` +
-	`(?:greedy|beam)_(?:search|decode)`)
+// ofNumbers are kinds of native work that much else is made of.
+var ofNumbers = []diagnose.Kind{diagnose.Drawing, diagnose.Sorting, diagnose.Hashing, diagnose.OfLists, diagnose.Unpacking}
 
-// ofLogger is how programs call what writes their logs. log_prob and the like are none.
-var ofLogger = regexp.MustCompile(`(?i)logger|logging|tensorboard|summary_?writer|progress_?bar|(?:^|[._])log(?:$|\.|_` +
-	`(?:metric|scalar|histogram|image|stat|gradient|grad|weight|param|value|step|to|loss|train|result))`)
+// byName are kinds of the program's own work, by how programs call the functions and classes that do it. [J]
+var byName = []struct {
+	kind  diagnose.Kind
+	names *regexp.Regexp
+}{
+	{diagnose.Logging, regexp.MustCompile(`(?i)logger|logging|tensorboard|summary_?writer|progress_?bar|` +
+		`(?:^|[._])log(?:$|\.|_(?:metric|scalar|histogram|image|stat|grad|weight|param|value|step|to|loss|train|result))`)},
+	{diagnose.Generating, regexp.MustCompile(`(?:^|\.)generate$|generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)|` +
+		`(?:greedy|beam)_(?:search|decode)`)},
+	{diagnose.Simulating, regexp.MustCompile(`Env(?:[A-Z_\d]\w*)?\.|Environment\w*\.|Simulat(?:or|ion)\w*\.`)},
+	{diagnose.Metrics, regexp.MustCompile(`(?i)metric|accuracy|f1_?score|confusion|average_precision|(?:^|[._])(?:auc|bleu|rouge|wer|cer|fid)(?:$|_)|` +
+		`edit_?distance|levenshtein`)},
+}
+
+// kindOfNames tells what the program's own code does on the host by its names; "" unknown.
+func kindOfNames(places []recording.Place) diagnose.Kind {
+	for _, p := range places {
+		for _, known := range byName {
+			if p.Own() && known.names.MatchString(p.Function) {
+				return known.kind
+			}
+		}
+	}
+	return ""
+}
 
 // anywhere are kinds of work whose advice is the same in a loop and in a data set.
 var anywhere = []diagnose.Kind{

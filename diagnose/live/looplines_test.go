@@ -40,6 +40,9 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.HostCode, places("/train.py extract")},
 		{diagnose.Generating, places("/train.py main", "torch/utils/_contextlib.py decorate_context", "transformers/generation/utils.py GenerationMixin._sample")},
 		{diagnose.Generating, places("/train.py Decoder.generate")},
+		{diagnose.Simulating, places("/train.py main", "gymnasium/envs/classic_control/cartpole.py CartPoleEnv.step")},
+		{diagnose.Unpacking, places("/train.py main", "torch/_tensor.py Tensor.__iter__")},
+		{diagnose.Logging, places("/train.py main", "torch/_tensor.py Tensor.__repr__", "torch/_tensor_str.py _str")},
 		{diagnose.HostCode, places("/train.py generate_anchors")},
 	} {
 		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {
@@ -72,14 +75,19 @@ func TestKindOfNativeCode(t *testing.T) {
 	}
 }
 
-// A program's own logger is told by its name; log_prob is none.
-func TestKindOfOwnLogger(t *testing.T) {
+// What the program's own code does is told by its names, if no library's tells; log_prob is no log.
+func TestKindOfNames(t *testing.T) {
 	for function, want := range map[string]diagnose.Kind{
 		"TensorboardWriter.add_train_histogram": diagnose.Logging, "Logger.write": diagnose.Logging, "log_metrics": diagnose.Logging,
 		"Policy.log_prob": diagnose.HostCode, "logits": diagnose.HostCode, "log_softmax": diagnose.HostCode, "Catalog.read": diagnose.HostCode,
+		"CartPoleEnv.step": diagnose.Simulating, "Environment.reset": diagnose.Simulating, "Envelope.fit": diagnose.HostCode,
+		"Meter.edit_distance": diagnose.Metrics, "compute_metrics.<locals>.<listcomp>": diagnose.Metrics, "buffer": diagnose.HostCode,
 	} {
-		if got := kindOfLoop(recording.Stack{Places: places("/train.py " + function)}); got != want {
-			t.Errorf("%s is %s, want %s", function, got, want)
+		for _, native := range []string{"", "tolist"} {
+			if got := kindOfLoop(recording.Stack{Places: places("/train.py " + function), Native: native}); got != want && native == "" ||
+				got != want && want != diagnose.HostCode {
+				t.Errorf("%s that calls %q is %s, want %s", function, native, got, want)
+			}
 		}
 	}
 }

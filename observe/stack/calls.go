@@ -27,10 +27,10 @@ var calls = []struct {
 	{"cv2.imread", regexp.MustCompile(`\bcv2\.(?:imread|imdecode|VideoCapture)\b|\bcap(?:ture)?\.read\(`)},
 	{"cv2", regexp.MustCompile(`\bcv2\.\w+\(`)},
 	{"tokenizer", regexp.MustCompile(`\btokeni[sz]e\w*(?:\.\w+)?\(|\b(?:sp|spm|bpe)\.\w+\(|\.(?:encode_batch|EncodeAsIds|encode_as_ids)\(`)},
-	{"execute", regexp.MustCompile(`\.(?:execute|executemany|fetchall|fetchone|fetchmany)\(`)},
+	{"execute", regexp.MustCompile(`\.(?:execute|executemany|fetchall|fetchone|fetchmany|commit)\(`)},
 	{"decompress", regexp.MustCompile(`\b(?:zlib|lz4|zstd|zstandard|blosc2?|snappy|bz2)\.\w|\.decompress\(`)},
 	{"loads", regexp.MustCompile(`\b(?:orjson|ujson|simdjson|msgpack|pickle|dill|marshal)\.loads?\(`)},
-	{"open", regexp.MustCompile(`\b(?:open|imread|fromfile|memmap|read_bytes|read_text|safe_open)\(|` +
+	{"open", regexp.MustCompile(`\b(?:open|imread|fromfile|memmap|read_bytes|read_text|safe_open|listdir|scandir|exists|isfile)\(|` +
 		`\b(?:np|numpy|torch|joblib)\.load\(|\.(?:read|readline|readlines)\(`)},
 	{"re", regexp.MustCompile(`\bre\.\w+\(|\.(?:findall|finditer|fullmatch)\(`)},
 	{"hashlib", regexp.MustCompile(`\bhashlib\.|\.hexdigest\(|\b(?:md5|sha1|sha256)\(`)},

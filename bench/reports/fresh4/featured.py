@@ -25,12 +25,12 @@ class Dinov2(torch.nn.Module):
 
     def __init__(self, gpu):
         super().__init__()
-        self.gpu = gpu
+        self.gpu, self.head = gpu, torch.nn.Linear(112, 16)
 
     def forward(self, img):
         self.gpu.copy(img.nbytes)
         self.gpu.launch(max(0.004, 0.001 * len(img)), "forward")
-        return torch.zeros(len(img), 16)
+        return self.head(img[:, 0, 0])
 
 
 transform = T.Compose([T.Resize(112), T.CenterCrop(112), T.ToTensor(), T.Normalize((0.5,) * 3, (0.5,) * 3)])
