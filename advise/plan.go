@@ -195,11 +195,12 @@ func (a adviser) inWords() Plan {
 	plan := a.besideOwnLine(fix)
 	if a.verdict.Grounds.Program == diagnose.Inference && a.costs.Window.Samples() == 1 {
 		plan.Fixes = append([]Fix{{
-			Name: "whole-batches", Title: "send a batch of inputs through the model, not one (torch.stack, in torch.no_grad())",
-			Forecast: predict.NoForecast(), Effort: Code, Risk: NumericsRisk,
+			Name: "whole-batches", Effort: Code, Risk: NumericsRisk, Forecast: predict.NoForecast(),
+			Title: "send a batch of inputs through the model, not one (torch.stack, in torch.no_grad())",
 			Notes: []string{
-				"each pass has one input, which fills no device: a pass of many takes little longer. A DataLoader over the inputs " +
-					"makes the batches, and its workers prepare the next ones meanwhile. Inputs of other shapes: padded, or sorted by shape",
+				"each pass has one input, which fills no device: a pass of many takes little longer. A DataLoader " +
+					"over the inputs makes the batches, and its workers prepare the next ones meanwhile. Inputs of other " +
+					"shapes: padded, or sorted by shape",
 			},
 		}}, plan.Fixes...)
 	}

@@ -92,8 +92,8 @@ var kindWords = map[Kind][2]string{
 	Decoder: {
 		"decoding",
 		"decode smaller (Image.draft() before load() for JPEG, files stored at the size that is used), with a " +
-			"faster decoder (torchvision.io.decode_jpeg, Pillow-SIMD, stoker.DataLoader), or once beforehand (stoker pack FOLDER " +
-			"-o packed --decoded)",
+			"faster decoder (torchvision.io.decode_jpeg, Pillow-SIMD, stoker.DataLoader), or once beforehand " +
+			"(stoker pack FOLDER -o packed --decoded)",
 	},
 	Augmentation: {
 		"an augmentation",
@@ -134,8 +134,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Parser: {
 		"parsing",
-		"store what parsing gives in a form that needs none: arrays in .npy or a memory map, Arrow, safetensors (torch.load of " +
-			"a large file: mmap=True, or a file per sample)",
+		"store what parsing gives in a form that needs none: arrays in .npy or a memory map, Arrow, safetensors " +
+			"(torch.load of a large file: mmap=True, or a file per sample)",
 	},
 	Waits: {
 		"there it waits, not on a core",
@@ -144,33 +144,36 @@ var kindWords = map[Kind][2]string{
 	},
 	Tables: {
 		"rows of a table are read, or worked on, one by one",
-		"take the columns out once (df[\"name\"].to_numpy()) and index these: each .iloc or .loc checks the index and makes a Series",
+		"take the columns out once (df[\"name\"].to_numpy()) and index these: each .iloc or .loc checks the index " +
+			"and makes a Series",
 	},
 	DeepCopies: {
 		"objects are copied with all that they hold",
-		"copy no more than what is changed (dict(sample), array.copy()): deepcopy walks through each object, and copies " +
-			"arrays and tensors as well. Weights: torch._foreach_copy_ into tensors that are kept",
+		"copy no more than what is changed (dict(sample), array.copy()): deepcopy walks through each object, and " +
+			"copies arrays and tensors as well. Weights: torch._foreach_copy_ into tensors that are kept",
 	},
 	Drawing: {
 		"numbers or items are drawn at random",
-		"draw all numbers of a batch at once (numpy.random.Generator.integers, torch.randint) and index an array or a list " +
-			"by them, on the device if they are used there (device=, also for torch.multinomial). A deque walks to each place, and " +
-			"sampling without replacement first makes a list",
+		"draw all numbers of a batch at once (numpy.random.Generator.integers, torch.randint) and index an array or " +
+			"a list by them, on the device if they are used there (device=, also for torch.multinomial). A deque " +
+			"walks to each place, and sampling without replacement first makes a list",
 	},
 	Reading: {
 		"a file is looked for or read for each sample",
-		"keep what was read (functools.lru_cache, a dictionary by path, one array of all samples in memory), read only the part " +
-			"that is used (np.load(path, mmap_mode=\"r\"), a frame or a window instead of the whole file), or pack samples into few files",
+		"keep what was read (functools.lru_cache, a dictionary by path, one array of all samples in memory), read " +
+			"only the part that is used (np.load(path, mmap_mode=\"r\"), a frame or a window instead of the whole " +
+			"file), or pack samples into few files",
 	},
 	Queries: {
 		"a database is asked, or written",
-		"reading: all rows of a batch at once (__getitems__, WHERE ... IN), with an index on the column by which they are found, " +
-			"or the whole table once, before training, into arrays or a file. Writing: many rows in one transaction, from a thread",
+		"reading: all rows of a batch at once (__getitems__, WHERE ... IN), with an index on the column by which " +
+			"they are found, or the whole table once, before training, into arrays or a file. Writing: many rows in " +
+			"one transaction, from a thread",
 	},
 	Matching: {
 		"text is searched and split by patterns",
-		"the same text gives the same each time: do it once, before training, and store what comes out. Else one pattern for " +
-			"several, made once (re.compile), or plain methods of str",
+		"the same text gives the same each time: do it once, before training, and store what comes out. Else one " +
+			"pattern for several, made once (re.compile), or plain methods of str",
 	},
 	Hashing: {
 		"hashes are computed",
@@ -178,45 +181,48 @@ var kindWords = map[Kind][2]string{
 	},
 	Sorting: {
 		"sorting",
-		"what stays the same: once, and kept. Only the first few: torch.topk or numpy.argpartition instead of a whole sort. Values " +
-			"that come from the device: there",
+		"what stays the same: once, and kept. Only the first few: torch.topk or numpy.argpartition instead of a " +
+			"whole sort. Values that come from the device: there",
 	},
 	Growing: {
 		"an array is made longer by a piece, and copied whole each time",
-		"append the pieces to a list and put them together once, at the end, or write into an array that has the full size from " +
-			"the start. A sum or a count needs no piece kept",
+		"append the pieces to a list and put them together once, at the end, or write into an array that has the " +
+			"full size from the start. A sum or a count needs no piece kept",
 	},
 	OfLists: {
 		"arrays or tensors are made of lists, element by element",
-		"keep the numbers in arrays: numpy.stack(arrays), then torch.from_numpy, copies each at once, and a list of arrays handed to " +
-			"torch.tensor is walked through. What is the same in each step: once, and kept on the device",
+		"keep the numbers in arrays: numpy.stack(arrays), then torch.from_numpy, copies each at once, and a list of " +
+			"arrays handed to torch.tensor is walked through. What is the same in each step: once, and kept on the " +
+			"device",
 	},
 	Unpacking: {
 		"values are taken out of arrays or tensors as numbers of Python, or read from the device",
-		"compute with whole arrays or tensors, on the device if the values come from there, and take out results at once " +
-			"(one .tolist() or .cpu() for all), not one by one",
+		"compute with whole arrays or tensors, on the device if the values come from there, and take out results at " +
+			"once (one .tolist() or .cpu() for all), not one by one",
 	},
 	Generating: {
 		"sequences are generated",
-		"token by token: keep what the earlier ones gave (use_cache=True), all sequences of a batch at once, and no value read for each " +
-			"token. What no step needs, as examples to look at: fewer of them, or once in several epochs",
+		"token by token: keep what the earlier ones gave (use_cache=True), all sequences of a batch at once, and no " +
+			"value read for each token. What no step needs, as examples to look at: fewer of them, or once in " +
+			"several epochs",
 	},
 	Simulating: {
 		"an environment makes its steps",
-		"several environments at a time in worker processes (gymnasium.vector.AsyncVectorEnv), each with several if a step is short, " +
-			"so that one pass of the policy has a batch of states, or environments of whole arrays, on the device. Either changes in " +
-			"which order experience comes",
+		"several environments at a time in worker processes (gymnasium.vector.AsyncVectorEnv), each with several if " +
+			"a step is short, so that one pass of the policy has a batch of states, or environments of whole " +
+			"arrays, on the device. Either changes in which order experience comes",
 	},
 	Code: {
 		"Python, or native code that the line calls",
 		"one call on whole arrays (NumPy, torch) instead of a loop in Python. Do beforehand what is the same in " +
-			"every epoch, use functools.lru_cache for what repeats, and cut out the part that is used (a crop, a clip) first",
+			"every epoch, use functools.lru_cache for what repeats, and cut out the part that is used (a crop, a " +
+			"clip) first",
 	},
 
 	Subprocess: {
 		"a program is started and waited for",
-		"ask within the process instead (pynvml and psutil take microseconds). What the step does not need: every 100 steps, " +
-			"in a thread",
+		"ask within the process instead (pynvml and psutil take microseconds). What the step does not need: every " +
+			"100 steps, in a thread",
 	},
 	Saving: {
 		"files are written", savingAdvice,
@@ -227,8 +233,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Uploading: {
 		"waiting for a server",
-		"if the step needs the answer, as a reward: ask for all of a batch at once, or several at a time in threads. If not, as " +
-			"with metrics: send every so many steps, from a thread with a queue",
+		"if the step needs the answer, as a reward: ask for all of a batch at once, or several at a time in " +
+			"threads. If not, as with metrics: send every so many steps, from a thread with a queue",
 	},
 	Plotting: {
 		"drawing figures",
@@ -236,14 +242,14 @@ var kindWords = map[Kind][2]string{
 	},
 	Metrics: {
 		"computing metrics on the host",
-		"what only logs need: once an epoch, on the device (torchmetrics keeps its state there), or in a thread. What the loss " +
-			"needs, as a matching: for the whole batch at once, or on the device",
+		"what only logs need: once an epoch, on the device (torchmetrics keeps its state there), or in a thread. " +
+			"What the loss needs, as a matching: for the whole batch at once, or on the device",
 	},
 	Garbage: {
 		"Python collects garbage",
-		"make fewer objects that live on (whole arrays, one tensor in the place of many), and call no gc.collect() in the " +
-			"loop. gc.collect(); gc.freeze() once before it takes what is there out of later collections. gc.disable() with " +
-			"a collection every 1,000 steps bounds the rest",
+		"make fewer objects that live on (whole arrays, one tensor in the place of many), and call no gc.collect() " +
+			"in the loop. gc.collect(); gc.freeze() once before it takes what is there out of later collections. " +
+			"gc.disable() with a collection every 1,000 steps bounds the rest",
 	},
 	EmptyCache: {
 		"device memory is given back to the driver",
@@ -256,19 +262,19 @@ var kindWords = map[Kind][2]string{
 	},
 	Profiling: {
 		"the profiler of PyTorch is on",
-		"leave the profiler off, or let it record a few steps once: schedule(wait=10, warmup=2, active=5, repeat=1), without " +
-			"profile_memory, record_shapes and with_stack",
+		"leave the profiler off, or let it record a few steps once: schedule(wait=10, warmup=2, active=5, " +
+			"repeat=1), without profile_memory, record_shapes and with_stack",
 	},
 	Anomalies: {
 		"autograd's anomaly detection is on, and takes a stack for each operation",
-		"torch.autograd.set_detect_anomaly(False), or detect_anomaly=False in Lightning: it finds the operation that made a " +
-			"NaN, and costs time in each step until then",
+		"torch.autograd.set_detect_anomaly(False), or detect_anomaly=False in Lightning: it finds the operation " +
+			"that made a NaN, and costs time in each step until then",
 	},
 	Locking: {
 		"waiting for a lock, a queue or another thread",
-		"let the other thread or process run ahead of the loop (a queue of several), if it needs nothing of this step. If it " +
-			"does, as an environment its action: several of them in a process, so that a message carries more, or in this one " +
-			"if they answer fast. Do less while the lock is held",
+		"let the other thread or process run ahead of the loop (a queue of several), if it needs nothing of this " +
+			"step. If it does, as an environment its action: several of them in a process, so that a message " +
+			"carries more, or in this one if they answer fast. Do less while the lock is held",
 	},
 	Disk: {
 		"a line reads or writes a file and waits for the disk",
@@ -276,35 +282,38 @@ var kindWords = map[Kind][2]string{
 	},
 	Preparing: {
 		"data are read or prepared in the loop itself",
-		"what is the same in every epoch, as tokens or decoded pictures: once, before training. The rest in the data set's " +
-			"__getitem__ or in collate_fn: worker processes run ahead of the loop. What takes tensors may come after the batch is on the device",
+		"what is the same in every epoch, as tokens or decoded pictures: once, before training. The rest in the " +
+			"data set's __getitem__ or in collate_fn: worker processes run ahead of the loop. What takes tensors " +
+			"may come after the batch is on the device",
 	},
 	Pausing: {
 		"the loop sleeps (a request, a timer, a file, another program)",
-		"if the step needs what it waits for: ask for all of a batch at once, or ahead of the step in a thread. If not: every so " +
-			"many steps, or hand it to a thread, so that no step waits for it",
+		"if the step needs what it waits for: ask for all of a batch at once, or ahead of the step in a thread. If " +
+			"not: every so many steps, or hand it to a thread, so that no step waits for it",
 	},
 	HostCode: {
 		"a line works on the host, in Python or in native code that it calls",
-		"by calls on whole arrays (NumPy, torch, torch._foreach_* for all parameters) instead of loops in Python, on the " +
-			"device if they come from there. What needs no result of the step: ahead of it, in worker processes or a " +
-			"thread. What stays the same: once, and kept. What only logs need: every so many steps",
+		"by calls on whole arrays (NumPy, torch, torch._foreach_* for all parameters) instead of loops in Python, " +
+			"on the device if they come from there. What needs no result of the step: ahead of it, in worker " +
+			"processes or a thread. What stays the same: once, and kept. What only logs need: every so many steps",
 	},
 	Chunks: {
-		"reading parts of an array that is stored in chunks: for one row the whole chunk that holds it is read and decompressed",
-		"store it with chunks of one sample (h5py: chunks=(1, ...)) and without gzip (lzf, lz4 or none), or read whole " +
-			"chunks (row groups of Parquet): shuffle blocks, not rows. file[name].chunks tells what it has",
+		"reading parts of an array that is stored in chunks: for one row the whole chunk that holds it is read and " +
+			"decompressed",
+		"store it with chunks of one sample (h5py: chunks=(1, ...)) and without gzip (lzf, lz4 or none), or read " +
+			"whole chunks (row groups of Parquet): shuffle blocks, not rows. file[name].chunks tells what it has",
 	},
 	Inflating: {
 		"reading an array out of a compressed archive: for one sample all of it is read and decompressed",
-		"store arrays as .npy and open them by np.load(path, mmap_mode=\"r\"), which reads only the rows that are used, or " +
-			"store one array per sample, without compression. np.load ignores mmap_mode for .npz",
+		"store arrays as .npy and open them by np.load(path, mmap_mode=\"r\"), which reads only the rows that are " +
+			"used, or store one array per sample, without compression. np.load ignores mmap_mode for .npz",
 	},
 	Rows: {
 		"reading rows in memory one by one, and stacking them again",
-		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), batch_size, False)), " +
-			"without worker processes: TensorDataset takes the list of indices, as x[indices] does. A data set of your own " +
-			"does so in __getitems__(self, indices), with a collate_fn that returns what it gets",
+		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), " +
+			"batch_size, False)), without worker processes: TensorDataset takes the list of indices, as x[indices] " +
+			"does. A data set of your own does so in __getitems__(self, indices), with a collate_fn that returns " +
+			"what it gets",
 	},
 	Syncing: {
 		"each step waits for the device, which then idles while the program goes on",
@@ -313,62 +322,66 @@ var kindWords = map[Kind][2]string{
 	Collective: {
 		"the program itself exchanges values with the other ranks",
 		"losses and metrics every 50 steps, for the log, and all at once (torch.stack, then one all_reduce or " +
-			"reduce). Gradients by DistributedDataParallel, which exchanges them while backward runs. No barrier() in the loop. " +
-			"A rank with longer samples is waited for there: give each as many tokens, not as many samples",
+			"reduce). Gradients by DistributedDataParallel, which exchanges them while backward runs. No barrier() " +
+			"in the loop. A rank with longer samples is waited for there: give each as many tokens, not as many " +
+			"samples",
 	},
 	HandOver: {
 		"taking batches over from workers, one tensor or object after the other",
-		"run it by stoker feed -- CMD, which changes nothing else and sends a batch at once, or let collate_fn make few " +
-			"large tensors of it (pad and stack, or concatenate and keep the lengths) instead of lists and dictionaries of " +
-			"small ones. Strings and objects are pickled: keep numbers that name them",
+		"run it by stoker feed -- CMD, which changes nothing else and sends a batch at once, or let collate_fn make " +
+			"few large tensors of it (pad and stack, or concatenate and keep the lengths) instead of lists and " +
+			"dictionaries of small ones. Strings and objects are pickled: keep numbers that name them",
 	},
 	Encoding: {
 		"encoding answers",
-		"return a Response with bytes of your own (orjson, msgpack, the array's buffer): FastAPI then neither walks through " +
-			"them nor checks them. Send fewer numbers: float16, the best few, a link to a file",
+		"return a Response with bytes of your own (orjson, msgpack, the array's buffer): FastAPI then neither walks " +
+			"through them nor checks them. Send fewer numbers: float16, the best few, a link to a file",
 	},
 	Tokenizes: {
 		"tokenizing, or turning tokens into text",
-		"use a fast tokenizer (transformers' AutoTokenizer with tokenizers installed) on all texts of a batch at once, in a " +
-			"thread of its own: it releases Python's interpreter lock. vLLM: --api-server-count takes tokenizing out of one process",
+		"use a fast tokenizer (transformers' AutoTokenizer with tokenizers installed) on all texts of a batch at " +
+			"once, in a thread of its own: it releases Python's interpreter lock. vLLM: --api-server-count takes " +
+			"tokenizing out of one process",
 	},
 	Sampler: {
 		"choosing tokens on the host",
-		"choose tokens on the device, for the whole batch at once. Penalties, top-k and grammars on the host run once for " +
-			"each request and token",
+		"choose tokens on the device, for the whole batch at once. Penalties, top-k and grammars on the host run " +
+			"once for each request and token",
 	},
 	HTTP: {
 		"handling HTTP",
-		"run more processes for it (vLLM: --api-server-count, LitServe: num_api_servers, Ray Serve: proxies on each node), and " +
-			"answer several inputs with one request",
+		"run more processes for it (vLLM: --api-server-count, LitServe: num_api_servers, Ray Serve: proxies on each " +
+			"node), and answer several inputs with one request",
 	},
 	Engine: {
 		"the engine's own work between passes: scheduling, inputs of a pass, messages between its processes",
 		"keep a core free for each of its processes, and let it work ahead of the device: vLLM --async-scheduling, " +
-			"--stream-interval 8 for streamed answers, CUDA graphs (no --enforce-eager). More requests in a pass share it",
+			"--stream-interval 8 for streamed answers, CUDA graphs (no --enforce-eager). More requests in a pass " +
+			"share it",
 	},
 	RequestData: {
 		"preparing a request's data",
-		"prepare requests ahead of the model: in threads (most decoders release Python's interpreter lock: a def endpoint, " +
-			"asyncio.to_thread), or in a process of its own before the model (a Ray Serve deployment, LitServe's " +
-			"workers_per_device). Decode smaller (Image.draft) or on the device",
+		"prepare requests ahead of the model: in threads (most decoders release Python's interpreter lock: a def " +
+			"endpoint, asyncio.to_thread), or in a process of its own before the model (a Ray Serve deployment, " +
+			"LitServe's workers_per_device). Decode smaller (Image.draft) or on the device",
 	},
 	PerRequest: {
 		"a line works for each request, in Python or in native code that it calls",
-		"let it run beside the model and not in turn with it: native code in a thread (asyncio.to_thread, run_in_executor), " +
-			"Python code in processes (LitServe: workers_per_device, Ray Serve: num_replicas with a part of a GPU each), or once for a " +
-			"whole batch with array operations",
+		"let it run beside the model and not in turn with it: native code in a thread (asyncio.to_thread, " +
+			"run_in_executor), Python code in processes (LitServe: workers_per_device, Ray Serve: num_replicas with " +
+			"a part of a GPU each), or once for a whole batch with array operations",
 	},
 	Held: {
 		"a request waits there, not on a core: a lock, a timer, another service",
-		"hold no lock while you wait, ask other services with await or in a thread, and let a batch wait no longer than a pass " +
-			"takes (LitServe: batch_timeout, Ray Serve: batch_wait_timeout_s, Triton: max_queue_delay_microseconds)",
+		"hold no lock while you wait, ask other services with await or in a thread, and let a batch wait no longer " +
+			"than a pass takes (LitServe: batch_timeout, Ray Serve: batch_wait_timeout_s, Triton: " +
+			"max_queue_delay_microseconds)",
 	},
 	Sampling: {
 		"the sampler draws indices in the launching thread",
-		"draw all indices of an epoch by one call of NumPy or torch and hand them on as a list (tensor.tolist()): a loop " +
-			"over a tensor makes an object of each element. What the sampler needs of each sample (lengths, classes) is " +
-			"the same in every epoch: read it once, and keep it in an array",
+		"draw all indices of an epoch by one call of NumPy or torch and hand them on as a list (tensor.tolist()): a " +
+			"loop over a tensor makes an object of each element. What the sampler needs of each sample (lengths, " +
+			"classes) is the same in every epoch: read it once, and keep it in an array",
 	},
 	StartingWorkers: {
 		"the loader's workers are started",

@@ -126,10 +126,11 @@ func kindOf(s recording.Stack) diagnose.Kind {
 
 // byCall is the kind of what native code does, by the name that the sampler has for it.
 var byCall = map[string]diagnose.Kind{
-	"print": diagnose.Logging, "cv2.imread": diagnose.Decoder, "cv2": diagnose.Augmentation, "tokenizer": diagnose.Tokenizer,
-	"execute": diagnose.Queries, "decompress": diagnose.Inflating, "loads": diagnose.Parser, "open": diagnose.Reading,
-	"re": diagnose.Matching, "hashlib": diagnose.Hashing, "random": diagnose.Drawing, "sort": diagnose.Sorting,
-	"array": diagnose.OfLists, "tolist": diagnose.Unpacking, "grow": diagnose.Growing,
+	"print": diagnose.Logging, "cv2.imread": diagnose.Decoder, "cv2": diagnose.Augmentation,
+	"tokenizer": diagnose.Tokenizer, "execute": diagnose.Queries, "decompress": diagnose.Inflating,
+	"loads": diagnose.Parser, "open": diagnose.Reading, "re": diagnose.Matching, "hashlib": diagnose.Hashing,
+	"random": diagnose.Drawing, "sort": diagnose.Sorting, "array": diagnose.OfLists, "tolist": diagnose.Unpacking,
+	"grow": diagnose.Growing,
 }
 
 // kindOfLibrary is the work of data that a library's function does; "" unknown.

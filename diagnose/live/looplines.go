@@ -273,7 +273,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 }
 
 // ofNumbers are kinds of native work that much else is made of.
-var ofNumbers = []diagnose.Kind{diagnose.Drawing, diagnose.Sorting, diagnose.Hashing, diagnose.OfLists, diagnose.Unpacking}
+var ofNumbers = []diagnose.Kind{
+	diagnose.Drawing, diagnose.Sorting, diagnose.Hashing, diagnose.OfLists, diagnose.Unpacking,
+}
 
 // byName are kinds of the program's own work, by how programs call the functions and classes that do it. [J]
 var byName = []struct {
@@ -281,12 +283,12 @@ var byName = []struct {
 	names *regexp.Regexp
 }{
 	{diagnose.Logging, regexp.MustCompile(`(?i)logger|logging|tensorboard|summary_?writer|progress_?bar|` +
-		`(?:^|[._])log(?:$|\.|_(?:metric|scalar|histogram|image|stat|grad|weight|param|value|step|to|loss|train|result))`)},
-	{diagnose.Generating, regexp.MustCompile(`(?:^|\.)generate$|generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)|` +
-		`(?:greedy|beam)_(?:search|decode)`)},
+		`(?:^|[._])log(?:$|\.|_(?:metric|scalar|histogram|image|stat|grad|weight|param|value|step|to|loss|train))`)},
+	{diagnose.Generating, regexp.MustCompile(`(?:^|\.)generate$|(?:greedy|beam)_(?:search|decode)|` +
+		`generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)`)},
 	{diagnose.Simulating, regexp.MustCompile(`Env(?:[A-Z_\d]\w*)?\.|Environment\w*\.|Simulat(?:or|ion)\w*\.`)},
-	{diagnose.Metrics, regexp.MustCompile(`(?i)metric|accuracy|f1_?score|confusion|average_precision|(?:^|[._])(?:auc|bleu|rouge|wer|cer|fid)(?:$|_)|` +
-		`edit_?distance|levenshtein`)},
+	{diagnose.Metrics, regexp.MustCompile(`(?i)metric|accuracy|f1_?score|confusion|average_precision|` +
+		`(?:^|[._])(?:auc|bleu|rouge|wer|cer|fid)(?:$|_)|edit_?distance|levenshtein`)},
 }
 
 // kindOfNames tells what the program's own code does on the host by its names; "" unknown.
@@ -303,8 +305,8 @@ func kindOfNames(places []recording.Place) diagnose.Kind {
 
 // anywhere are kinds of work whose advice is the same in a loop and in a data set.
 var anywhere = []diagnose.Kind{
-	diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Queries, diagnose.Hashing, diagnose.Sorting, diagnose.Growing,
-	diagnose.OfLists, diagnose.Unpacking,
+	diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Queries, diagnose.Hashing, diagnose.Sorting,
+	diagnose.Growing, diagnose.OfLists, diagnose.Unpacking,
 }
 
 // collectives are the files of PyTorch's functions that exchange values between ranks.

@@ -26,18 +26,21 @@ var calls = []struct {
 	{"print", regexp.MustCompile(`\bprint\(|\bsys\.std(?:out|err)\.`)},
 	{"cv2.imread", regexp.MustCompile(`\bcv2\.(?:imread|imdecode|VideoCapture)\b|\bcap(?:ture)?\.read\(`)},
 	{"cv2", regexp.MustCompile(`\bcv2\.\w+\(`)},
-	{"tokenizer", regexp.MustCompile(`\btokeni[sz]e\w*(?:\.\w+)?\(|\b(?:sp|spm|bpe)\.\w+\(|\.(?:encode_batch|EncodeAsIds|encode_as_ids)\(`)},
+	{"tokenizer", regexp.MustCompile(`\btokeni[sz]e\w*(?:\.\w+)?\(|\b(?:sp|spm|bpe)\.\w+\(|` +
+		`\.(?:encode_batch|EncodeAsIds|encode_as_ids)\(`)},
 	{"execute", regexp.MustCompile(`\.(?:execute|executemany|fetchall|fetchone|fetchmany|commit)\(`)},
 	{"decompress", regexp.MustCompile(`\b(?:zlib|lz4|zstd|zstandard|blosc2?|snappy|bz2)\.\w|\.decompress\(`)},
 	{"loads", regexp.MustCompile(`\b(?:orjson|ujson|simdjson|msgpack|pickle|dill|marshal)\.loads?\(`)},
-	{"open", regexp.MustCompile(`\b(?:open|imread|fromfile|memmap|read_bytes|read_text|safe_open|listdir|scandir|exists|isfile)\(|` +
+	{"open", regexp.MustCompile(`\b(?:open|imread|fromfile|memmap|read_bytes|read_text|safe_open)\(|` +
+		`\b(?:listdir|scandir|exists|isfile)\(|` +
 		`\b(?:np|numpy|torch|joblib)\.load\(|\.(?:read|readline|readlines)\(`)},
 	{"re", regexp.MustCompile(`\bre\.\w+\(|\.(?:findall|finditer|fullmatch)\(`)},
 	{"hashlib", regexp.MustCompile(`\bhashlib\.|\.hexdigest\(|\b(?:md5|sha1|sha256)\(`)},
 	{"random", regexp.MustCompile(`\brandom\.\w+\(|\b(?:rng|draw|generator)\.\w+\(|` +
 		`\.(?:choice|choices|shuffle|permutation|multinomial|randint|randperm)\(`)},
 	{"sort", regexp.MustCompile(`\bsorted\(|\.(?:sort|argsort|argpartition|topk)\(|\bheapq\.`)},
-	{"array", regexp.MustCompile(`\btorch\.(?:as_tensor|tensor|Tensor|FloatTensor|LongTensor)\(|\b(?:np|numpy)\.(?:array|asarray)\(`)},
+	{"array", regexp.MustCompile(`\btorch\.(?:as_tensor|tensor|Tensor|FloatTensor|LongTensor)\(|` +
+		`\b(?:np|numpy)\.(?:array|asarray)\(`)},
 	{"tolist", regexp.MustCompile(`\.(?:tolist|item|cpu|numpy)\(\)`)},
 }
 
@@ -47,8 +50,11 @@ var grows = regexp.MustCompile(`^\s*([\w.]+)\s*=\s*(?:np|numpy|torch)\.(?:concat
 // callIn is the name of what a line of text calls; "" if the table has none.
 func callIn(text string) string {
 	text, _, _ = strings.Cut(text, " #")
-	if m := grows.FindStringSubmatch(text); m != nil && regexp.MustCompile(`(?:^|[^\w.])`+regexp.QuoteMeta(m[1])+`\b`).MatchString(m[2]) {
-		return "grow"
+	if m := grows.FindStringSubmatch(text); m != nil {
+		again := regexp.MustCompile(`(?:^|[^\w.])` + regexp.QuoteMeta(m[1]) + `\b`)
+		if again.MatchString(m[2]) {
+			return "grow"
+		}
 	}
 	for _, c := range calls {
 		if c.text.MatchString(text) {
