@@ -214,9 +214,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Code: {
 		"Python, or native code that the line calls",
-		"one call on whole arrays (NumPy, torch) instead of a loop in Python. Do beforehand what is the same in " +
-			"every epoch, use functools.lru_cache for what repeats, and cut out the part that is used (a crop, a " +
-			"clip) first",
+		"one call on whole arrays (NumPy, torch) instead of a loop in Python, or on the device for the whole batch. Do " +
+			"beforehand what is the same in every epoch, use functools.lru_cache for what repeats, and cut out the part " +
+			"that is used (a crop, a clip) first",
 	},
 
 	Subprocess: {
@@ -293,8 +293,8 @@ var kindWords = map[Kind][2]string{
 	},
 	HostCode: {
 		"a line works on the host, in Python or in native code that it calls",
-		"by calls on whole arrays (NumPy, torch, torch._foreach_* for all parameters) instead of loops in Python, " +
-			"on the device if they come from there. What needs no result of the step: ahead of it, in worker " +
+		"by calls on whole arrays (NumPy, torch, torch._foreach_* for all parameters) instead of loops in Python, on the " +
+			"device if values come from there or go there. What needs no result of the step: ahead of it, in worker " +
 			"processes or a thread. What stays the same: once, and kept. What only logs need: every so many steps",
 	},
 	Chunks: {

@@ -36,7 +36,7 @@ var calls = []struct {
 		`\b(?:np|numpy|torch|joblib)\.load\(|\.(?:read|readline|readlines)\(`)},
 	{"re", regexp.MustCompile(`\bre\.\w+\(|\.(?:findall|finditer|fullmatch)\(`)},
 	{"hashlib", regexp.MustCompile(`\bhashlib\.|\.hexdigest\(|\b(?:md5|sha1|sha256)\(`)},
-	{"random", regexp.MustCompile(`\brandom\.\w+\(|\b(?:rng|draw|generator)\.\w+\(|` +
+	{"random", regexp.MustCompile(`\brandom\.\w+\(|\brng\.\w+\(|` +
 		`\.(?:choice|choices|shuffle|permutation|multinomial|randint|randperm)\(`)},
 	{"sort", regexp.MustCompile(`\bsorted\(|\.(?:sort|argsort|argpartition|topk)\(|\bheapq\.`)},
 	{"array", regexp.MustCompile(`\btorch\.(?:as_tensor|tensor|Tensor|FloatTensor|LongTensor)\(|` +

@@ -26,6 +26,7 @@ func TestCallIn(t *testing.T) {
 		"    stoker.watch(batches)":                               "",
 		"    reopen(path)  # then open(it)":                       "",
 		"    loss = total.item()":                                 "tolist",
+		"    logits = generator.forward(noise)":                   "",
 		"    import secret_words":                                 "",
 		"    key = hashlib.sha256(picture.tobytes()).hexdigest()": "hashlib",
 		"    record = orjson.loads(line)":                         "loads",
