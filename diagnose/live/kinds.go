@@ -130,7 +130,7 @@ var byCall = map[string]diagnose.Kind{
 	"tokenizer": diagnose.Tokenizer, "execute": diagnose.Queries, "decompress": diagnose.Inflating,
 	"loads": diagnose.Parser, "open": diagnose.Reading, "re": diagnose.Matching, "hashlib": diagnose.Hashing,
 	"random": diagnose.Drawing, "sort": diagnose.Sorting, "array": diagnose.OfLists, "tolist": diagnose.Unpacking,
-	"grow": diagnose.Growing,
+	"grow": diagnose.Growing, "write": diagnose.Disk,
 }
 
 // kindOfLibrary is the work of data that a library's function does; "" unknown.

@@ -24,6 +24,8 @@ var calls = []struct {
 	text *regexp.Regexp
 }{
 	{"print", regexp.MustCompile(`\bprint\(|\bsys\.std(?:out|err)\.`)},
+	{"write", regexp.MustCompile(`\bopen\(.*["'][wax]b?\+?["']|\.(?:write\w*|tofile|flush|fsync|dump)\(|` +
+		`\b(?:np|numpy)\.save\w*\(`)},
 	{"cv2.imread", regexp.MustCompile(`\bcv2\.(?:imread|imdecode|VideoCapture)\b|\bcap(?:ture)?\.read\(`)},
 	{"cv2", regexp.MustCompile(`\bcv2\.\w+\(`)},
 	{"tokenizer", regexp.MustCompile(`\btokeni[sz]e\w*(?:\.\w+)?\(|\b(?:sp|spm|bpe)\.\w+\(|` +

@@ -26,6 +26,8 @@ func TestCallIn(t *testing.T) {
 		"    stoker.watch(batches)":                               "",
 		"    reopen(path)  # then open(it)":                       "",
 		"    loss = total.item()":                                 "tolist",
+		"    with open(self.path, 'a') as log:":                   "write",
+		"    pickle.dump(samples, file)":                          "write",
 		"    logits = generator.forward(noise)":                   "",
 		"    import secret_words":                                 "",
 		"    key = hashlib.sha256(picture.tobytes()).hexdigest()": "hashlib",
