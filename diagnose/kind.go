@@ -97,9 +97,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Augmentation: {
 		"an augmentation",
-		"crop before you resize and colour, work on uint8 and turn into float last, do it on the whole batch on " +
-			"the device (torchvision.transforms.v2 takes tensors there), or do once, before training, what " +
-			"is not random",
+		"cut out the part that is used (a crop, a clip) before you resize, resample or colour it, work on uint8 and turn " +
+			"into float last, do it on the whole batch on the device (torchvision.transforms.v2 takes tensors there), or do " +
+			"once, before training, what is not random",
 	},
 	Conversion: {
 		"turning pictures into tensors, or back",

@@ -5,6 +5,7 @@
     python3 bench/reports/reports.py anew missing       # some
     python3 bench/reports/reports.py --set fresh        # those of fresh/, by somebody who did not write the rules
     python3 bench/reports/reports.py --set fresh2       # those for practice, by somebody who did not know the rules
+    python3 bench/reports/reports.py --set fresh4       # those for practice, by the one who writes the rules
     python3 bench/reports/reports.py --set exam         # those of exam/, by somebody else who did not
     python3 bench/reports/reports.py --set exam3        # those of exam3/, by a third who did not
     python3 bench/reports/reports.py --quiet            # healthy scripts: nothing may be advised with a gain
