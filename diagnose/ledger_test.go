@@ -517,7 +517,7 @@ func diaryOfEvaluations(wait, host float64) *diary {
 func TestLineOfEvaluation(t *testing.T) {
 	metrics := map[string]float64{"core;/home/me/train.py:31 confusion;numpy/lib/x.py:1 bincount": 0.6}
 	v := diaryOfEvaluations(0, 0.3).judgeSeen(metrics)
-	if row := v.Ledger.Find(diagnose.RowEvaluation); row.Line.Own.Line != 31 || row.Line.Kind != diagnose.HostCode {
+	if row := v.Ledger.Find(diagnose.RowEvaluation); row.Line.Own.Line != 31 || row.Line.Kind != diagnose.Metrics {
 		t.Errorf("on the host: the line is %q (%s), want train.py:31", row.Line, row.Line.Kind)
 	}
 	spread := map[string]float64{ // no line has a third of the time, and their function has most of it
