@@ -147,6 +147,18 @@ const (
 	LearningRisk Risk = "learning" // the optimizer sees other batches: the learning rate follows
 )
 
+// riskOfLine is what making a line cheaper may break, by what the line does.
+func riskOfLine(kind diagnose.Kind) Risk {
+	switch kind {
+	case diagnose.Drawing:
+		return SeedRisk
+	case diagnose.Simulating:
+		return LearningRisk
+	default:
+		return NoRisk
+	}
+}
+
 // leastGain is the speed-up below which a change is not advised: forecasts of
 // the closed law are wrong by several per cent, so less cannot be promised.
 const leastGain = 1.05

@@ -50,6 +50,7 @@ func (a adviser) hostWork() (Fix, string) {
 	switch {
 	case seconds >= diagnose.NamedLine*works:
 		fix.Title, fix.Notes = "make this line cheaper: "+line.String(), []string{line.Kind.Advice()}
+		fix.Risk = riskOfLine(line.Kind)
 	case launches >= mostlyLaunches*works && first.Own.File != "":
 		fix.Title = "launch fewer, larger kernels, mostly from " + first.String()
 		fix.Notes = []string{diagnose.LaunchAdvice}

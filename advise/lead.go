@@ -28,8 +28,9 @@ func (a adviser) leadWith(plan Plan) Plan {
 		}
 	}
 	fix := Fix{
-		Name: string(lead.Name), Title: lead.Advice(), Forecast: predict.NoForecast(), Effort: Code, Risk: NoRisk,
-		Run: stoker.Interval{Low: 1, Point: math.NaN(), High: lead.Most},
+		Name: string(lead.Name), Title: lead.Advice(), Forecast: predict.NoForecast(), Effort: Code,
+		Risk: riskOfLine(lead.Line.Kind),
+		Run:  stoker.Interval{Low: 1, Point: math.NaN(), High: lead.Most},
 	}
 	if at := lead.Line.Short(); at != "" {
 		fix.At = at

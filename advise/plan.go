@@ -147,7 +147,7 @@ func (a adviser) ownLine() []Fix {
 		return nil
 	}
 	fix := Fix{
-		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: NoRisk,
+		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
 		Forecast: a.atMost(min(a.atIdle(), atRemoval(seconds/lines.Seconds))),
 		Notes:    []string{line.Kind.Advice()},
 	}

@@ -262,6 +262,10 @@ func TestLineOfALoopWithoutALoader(t *testing.T) {
 		math.Abs(fixes[0].Forecast.Speedup.High-2.5) > 0.01 {
 		t.Errorf("a device that works for a sixth of the time: %+v, want the line first, at most 2.5x", fixes)
 	}
+	v.Measured.LoopLines.Lines[0].Kind = diagnose.Drawing
+	if fixes := Rank(run, v).Fixes; fixes[0].Risk != SeedRisk {
+		t.Errorf("other random numbers: the risk is %s", fixes[0].Risk)
+	}
 	v.Measured.LoopLines.Lines = []diagnose.LoopLine{line(25, "Words.split", 2), line(30, "Words.join", 2), line(40, "main", 1)}
 	if fixes := Rank(run, v).Fixes; len(fixes) != 2 || !strings.Contains(fixes[0].Title, "what its class does beside it: /me/train.py:25") {
 		t.Errorf("functions of one class have two fifths of the time together: %+v", fixes)

@@ -27,7 +27,7 @@ func (a adviser) slow() (Fix, string) {
 		title = "read whole chunks, or store the array in chunks of one sample: "
 	}
 	return Fix{
-		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: NoRisk,
+		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
 		Forecast: a.atMost(line.Without.Speedup.High),
 		Notes:    []string{line.Kind.Advice()},
 	}, ""
