@@ -10,6 +10,7 @@ the union of the intervals of all kernels and copies. A gap is named after what 
 import collections
 import gzip
 import json
+import re
 import sqlite3
 import sys
 
@@ -35,14 +36,25 @@ def read_chrome(path):
     opener = gzip.open if open(path, "rb").read(2) == b"\x1f\x8b" else open
     with opener(path, "rt", errors="replace") as file:
         text = file.read()
-    document = json.loads(text, strict=False)
+    try:
+        document = json.loads(text, strict=False)
+    except ValueError:  # paths of Windows, written with single backslashes
+        document = json.loads(re.sub(r'\\(?![\\/"bfnrt]|u[0-9a-fA-F]{4})', r"\\\\", text), strict=False)
     rows = document if isinstance(document, list) else document.get("traceEvents", [])
+    # TensorFlow's timeline and rocprof name the device by the process of an event.
+    processes = {str(row.get("pid")): str(row["args"].get("name")) for row in rows
+                 if isinstance(row, dict) and row.get("name") == "process_name" and row.get("args")}
     device, host, copies = [], [], []
     for row in rows:
         if not isinstance(row, dict) or row.get("ph") != "X" or "ts" not in row:
             continue
         begin, length = float(row["ts"]) * 1e-6, float(row.get("dur") or 0) * 1e-6
         category, name = str(row.get("cat", "")).lower(), str(row.get("name", ""))
+        process = processes.get(str(row.get("pid")), "")
+        if "/stream" in process or re.fullmatch(r"GPU\d+", process):
+            category = "kernel"
+        elif process.endswith("/memcpy Compute") or process == "COPY":
+            category = "memcpy"
         event = (begin, begin + length, name, category, row.get("args") or {})
         if category in DEVICE:
             device.append(event)
