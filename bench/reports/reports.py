@@ -169,7 +169,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--quiet", action="store_true")
-    parser.add_argument("--set", choices=["scripts", "fresh", "fresh2", "fresh3", "fresh4", "exam", "exam3"], default="scripts")
+    sets = ["scripts", "fresh", "fresh2", "fresh3", "fresh4", "exam", "exam3", "exam4"]
+    parser.add_argument("--set", choices=sets, default="scripts")
     parser.add_argument("--fix", action="store_true")
     parser.add_argument("--neighbours", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=30)
