@@ -106,7 +106,7 @@ def run_a_train_epoch(gpu, epoch, loader):
 def main():
     torch.set_num_threads(1)
     gpu, epoch, samples = Device(spin=False), 0, 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = os.path.join(folder, "BaseFeatures.fdef")
         write_definitions(path)
         data = TencentAlchemy(AlchemyNodeFeaturizer(path))

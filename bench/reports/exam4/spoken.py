@@ -92,7 +92,7 @@ def record(folder, count=960, voices=64):
 
 def main():
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         params = {"cache_features": FIX, "cache_folder": folder}
         data = Speech2TextDataLayer(record(folder), params)
         settings = {"num_workers": 2, "pin_memory": True, "persistent_workers": True}

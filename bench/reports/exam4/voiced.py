@@ -82,7 +82,7 @@ class LightningSpeechModule:
         return len(signals)
 
 
-def find_audio(folder, count=2400):
+def find_audio(folder, count=4800):
     """Recordings of a corpus: most are about 14 seconds long."""
     draw, paths = numpy.random.default_rng(0), []
     waves = [(2000 * numpy.sin(numpy.arange(16 * RATE) / draw.integers(9, 60)) + draw.normal(0, 300, 16 * RATE)).astype(int) for _ in range(6)]
@@ -97,7 +97,7 @@ def find_audio(folder, count=2400):
 
 def main():
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         module = LightningSpeechModule(find_audio(folder), sampler="random" if FIX else "smart")
         over()
         loader, samples = module.train_dataloader(), 0
