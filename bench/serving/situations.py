@@ -118,7 +118,7 @@ def asks(s):
 
 def command_of(o, s, port):
     """The server's command line, and its environment."""
-    env = dict(os.environ, STOKER_EMULATE="1", PYTHONPATH=str(ROOT / "python"), RAY_DEDUP_LOGS="0", PYTHONUNBUFFERED="1")
+    env = dict(os.environ, STOKER_EMULATE="1", PYTHONPATH=f"{ROOT / 'python'}:{HERE / 'unseen'}", RAY_DEDUP_LOGS="0", PYTHONUNBUFFERED="1")
     if s.server != "vllm":
         return [o.python, str(HERE / s.server), s.case, str(port)], env
     model = Path(o.keep or "stoker-runs/serving").resolve() / "tiny"
