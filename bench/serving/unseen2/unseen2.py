@@ -39,7 +39,7 @@ situations.SITUATIONS = (
     Situation("sampling", WEB, "--clients 2", (HOST,), "top-p over 128,000 logits on the host, for each token of 4 ms"),
     Situation("eager-decode", WEB, "--clients 1", ("launch-bound",), "320 kernels of 4 us a token, each 12 us of the host", lines=False),
     Situation("frames", WEB, "--clients 3", ("transfer-bound",), "800 MB of frames from pageable memory for each request", lines=False),
-    Situation("tv-nms", WEB, "--clients 4", (HOST,), "torchvision's nms of 7,000 boxes on the CPU", cores="1"),
+    Situation("tv-nms", WEB, "--clients 4", (HOST,), "torchvision's nms of 2,500 boxes on the CPU", cores="1"),
     Situation("db-locked", WEB, "--clients 4", (WAITS,), "another program holds sqlite's lock; the event loop waits"),
     Situation("semaphore", WEB, "--clients 5", (WAITS,), "one request at a time awaits another service", lines=False),
     Situation("health-thread", WEB, "--clients 3", (HOST,), "a thread counts the heap's objects and holds the interpreter's lock"),

@@ -174,7 +174,7 @@ elif CASE == "bpe":
             return ids
 
     tokenizer = SimpleTokenizer()
-    TEXT = "incomprehensibilities notwithstanding the electroencephalographically measured counterrevolutionaries " * 25
+    TEXT = "incomprehensibilities notwithstanding the electroencephalographically measured counterrevolutionaries " * 90
 
     @app.post("/predict")
     async def predict(request: Request):
@@ -230,8 +230,8 @@ elif CASE == "tv-nms":
     from torchvision.ops import nms
 
     torch.set_num_threads(1)
-    corner = torch.rand(7000, 2) * 3000
-    boxes, scores = torch.cat([corner, corner + 24], 1), torch.rand(7000)
+    corner = torch.rand(2500, 2) * 3000
+    boxes, scores = torch.cat([corner, corner + 24], 1), torch.rand(2500)
 
     @app.post("/predict")
     def predict():
@@ -283,7 +283,7 @@ elif CASE == "health-thread":
         return {"class": 0}
 
 elif CASE == "previews":
-    noise = Image.effect_noise((900, 900), 90).convert("RGB")
+    noise = Image.effect_noise((280, 280), 90).convert("RGB")
     turn = asyncio.Semaphore(1)
 
     def diffuse():
