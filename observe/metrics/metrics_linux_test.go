@@ -57,6 +57,92 @@ func TestEachServersPageIsUnderstood(t *testing.T) {
 	}
 }
 
+// Lines that people recorded from versions whose names and labels differ, and what SGLang's collector writes for replicas
+// and priorities.
+func TestOtherVersionsArePagesOfTheSameServer(t *testing.T) {
+	for name, c := range map[string]struct{ server, page, want string }{
+		"vLLM 0.6": {
+			"vllm", `# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{model_name="qwen"} 5.0
+vllm:num_requests_waiting{model_name="qwen"} 2.0
+# TYPE vllm:gpu_cache_usage_perc gauge
+vllm:gpu_cache_usage_perc{model_name="qwen"} 0.734
+vllm:request_success_total{model_name="qwen",finished_reason="stop"} 1234.0
+`, "running 5 waiting 2 cache 0.734 preempted NaN done 1234",
+		},
+		"vLLM 0.9, both names": {
+			"vllm", `# TYPE vllm:gpu_cache_usage_perc gauge
+vllm:gpu_cache_usage_perc{engine="0",model_name="m"} 0.5
+# TYPE vllm:kv_cache_usage_perc gauge
+vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.5
+vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.7
+`, "running 0 waiting NaN cache 0.6 ",
+		},
+		"SGLang 0.5.1 (sgl-project/sglang#13485)": {
+			"sglang", `# TYPE sglang:num_running_reqs gauge
+sglang:num_running_reqs{engine_type="unified",model_name="Qwen-32B",pp_rank="0",tp_rank="0"} 1.0
+# TYPE sglang:num_used_tokens gauge
+sglang:num_used_tokens{engine_type="unified",model_name="Qwen-32B",pp_rank="0",tp_rank="0"} 1.0
+# TYPE sglang:token_usage gauge
+sglang:token_usage{engine_type="unified",model_name="Qwen-32B",pp_rank="0",tp_rank="0"} 0.0
+`, "running 1 waiting NaN cache 0 ",
+		},
+		"SGLang behind its router": {
+			"sglang", `# HELP sglang_num_running_reqs The number of running requests.
+# TYPE sglang_num_running_reqs gauge
+sglang_num_running_reqs{model_name="Qwen3-32B",engine_type="unified",tp_rank="0",pp_rank="0",dp_rank="0"} 3.0
+# TYPE sglang_num_queue_reqs gauge
+sglang_num_queue_reqs{model_name="Qwen3-32B",engine_type="unified",tp_rank="0",pp_rank="0",dp_rank="0"} 7.0
+# TYPE sglang_token_usage gauge
+sglang_token_usage{model_name="Qwen3-32B",engine_type="unified",tp_rank="0",pp_rank="0",dp_rank="0"} 0.94
+`, "running 3 waiting 7 cache 0.94 ",
+		},
+		"replicas whose attention is data parallel": {
+			"sglang", `sglang:num_running_reqs{model_name="m",tp_rank="0",pp_rank="0",dp_rank="0",priority=""} 3.0
+sglang:num_running_reqs{model_name="m",tp_rank="1",pp_rank="0",dp_rank="0",priority=""} 3.0
+sglang:num_running_reqs{model_name="m",tp_rank="2",pp_rank="0",dp_rank="1",priority=""} 5.0
+sglang:num_running_reqs{model_name="m",tp_rank="3",pp_rank="0",dp_rank="1",priority=""} 5.0
+`, "running 8 ",
+		},
+		"priorities beside all of them": {
+			"sglang", `sglang:num_queue_reqs{model_name="m",tp_rank="0",priority=""} 3.0
+sglang:num_queue_reqs{model_name="m",tp_rank="0",priority="1"} 2.0
+sglang:num_queue_reqs{model_name="m",tp_rank="0",priority="5"} 1.0
+# TYPE sglang:num_retracted_reqs_total counter
+sglang:num_retracted_reqs_total{model_name="m",tp_rank="0"} 4.0
+`, "running 0 waiting 3 cache NaN preempted 4 ",
+		},
+		"TGI (a codelab of GKE)": {
+			"tgi", `# TYPE tgi_request_count counter
+tgi_request_count 1
+# TYPE tgi_batch_inference_count counter
+tgi_batch_inference_count{method="decode"} 292
+tgi_batch_inference_count{method="prefill"} 1
+`, "running 0 waiting NaN cache NaN preempted NaN done 0 passes 293 ",
+		},
+		"Triton of 2022, a model on two GPUs and none that waits": {
+			"triton", `# TYPE nv_inference_request_success counter
+nv_inference_request_success{gpu_uuid="GPU-8674351b",model="distilgpt2_cola",version="0"} 151.000000
+nv_inference_request_success{gpu_uuid="GPU-4bb61721",model="distilgpt2_cola",version="0"} 151.000000
+# TYPE nv_inference_count counter
+nv_inference_count{gpu_uuid="GPU-8674351b",model="distilgpt2_cola",version="0"} 151.000000
+nv_inference_count{gpu_uuid="GPU-4bb61721",model="distilgpt2_cola",version="0"} 151.000000
+# TYPE nv_inference_exec_count counter
+nv_inference_exec_count{gpu_uuid="GPU-8674351b",model="distilgpt2_cola",version="0"} 151.000000
+nv_inference_exec_count{gpu_uuid="GPU-4bb61721",model="distilgpt2_cola",version="0"} 151.000000
+# TYPE nv_inference_request_duration_us counter
+nv_inference_request_duration_us{gpu_uuid="GPU-8674351b",model="distilgpt2_cola",version="0"} 47574974.000000
+nv_inference_request_duration_us{gpu_uuid="GPU-4bb61721",model="distilgpt2_cola",version="0"} 50371315.000000
+`, "running NaN waiting NaN cache NaN preempted NaN done 302 passes 302 samples 302 seconds 97.95 ",
+		},
+	} {
+		f, err := parse(strings.NewReader(c.page), serverOf(c.server))
+		if got := say(f); err != nil || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %v\n got %s\nwant %s", name, err, got, c.want)
+		}
+	}
+}
+
 func parseFile(file string) (figures, error) {
 	text, err := os.ReadFile("testdata/" + file + ".txt")
 	if err != nil {

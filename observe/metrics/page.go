@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
@@ -30,7 +31,6 @@ const (
 	mostBytes  = 4 << 20
 	mostLines  = 4096 // of the metrics that are read
 	mostBucket = 64
-	leastRank  = "0" // of several that hold parts of a model and tell the same
 )
 
 var errTooLong = fmt.Errorf("its page is longer than %d MiB", mostBytes>>20)
@@ -46,9 +46,17 @@ func parse(page io.Reader, s *server) (figures, error) {
 	if err != nil {
 		return figures{}, fmt.Errorf("parse metrics: %w", err)
 	}
+	of := func(names string) *dto.MetricFamily {
+		for _, name := range strings.Fields(names) {
+			if family := families[name]; family != nil {
+				return family
+			}
+		}
+		return nil
+	}
 	f := figures{
-		running: add(families[s.running]), waiting: add(families[s.waiting]), cache: mean(families[s.cache]),
-		preempted: add(families[s.preempted]), passes: add(families[s.passes]), samples: add(families[s.samples]),
+		running: add(of(s.running)), waiting: add(of(s.waiting)), cache: mean(of(s.cache)),
+		preempted: add(of(s.preempted)), passes: add(of(s.passes)), samples: add(of(s.samples)),
 		done: math.NaN(),
 	}
 	for _, name := range s.done {
@@ -73,17 +81,23 @@ func keepLines(page io.Reader, s *server) ([]byte, error) {
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(make([]byte, 0, 64<<10), 1<<20)
 	var kept bytes.Buffer
-	count, its := 0, false
+	count, its, names := 0, false, s.names()
 	for lines.Scan() {
-		name := strings.TrimPrefix(string(lines.Bytes()), "# TYPE ")
+		name, isType := strings.CutPrefix(lines.Text(), "# TYPE ")
+		if rest, found := strings.CutPrefix(name, s.other); found && s.other != "" {
+			name = s.prefix + rest
+		}
 		its = its || strings.HasPrefix(name, s.prefix)
-		if !its || !slices.ContainsFunc(s.names(), func(n string) bool { return isOf(name, n) }) {
+		if !its || !slices.ContainsFunc(names, func(n string) bool { return isOf(name, n) }) {
 			continue
 		}
 		if count++; count > mostLines {
 			return nil, fmt.Errorf("its page has more than %d series of them", mostLines)
 		}
-		kept.Write(lines.Bytes())
+		if isType {
+			kept.WriteString("# TYPE ")
+		}
+		kept.WriteString(name)
 		kept.WriteByte('\n')
 	}
 	if limited.N <= 0 {
@@ -99,7 +113,8 @@ func keepLines(page io.Reader, s *server) ([]byte, error) {
 }
 
 func (s *server) names() []string {
-	return append([]string{s.running, s.waiting, s.cache, s.preempted, s.passes, s.samples, s.time}, s.done...)
+	all := []string{s.running, s.waiting, s.cache, s.preempted, s.passes, s.samples, s.time}
+	return strings.Fields(strings.Join(append(all, s.done...), " "))
 }
 
 // isOf reports whether a line is one of a metric, or of a part of a histogram.
@@ -114,11 +129,11 @@ func isOf(line, name string) bool {
 	return rest == "" || strings.ContainsRune("{ \t", rune(rest[0]))
 }
 
-// add adds up the series of a metric; NaN without one. Ranks that hold parts of one model count once.
+// add adds up the series of a metric; NaN without one.
 func add(family *dto.MetricFamily) float64 {
 	sum := math.NaN()
-	for _, m := range family.GetMetric() {
-		if v := valueOf(m); v >= 0 && !math.IsInf(v, 0) && isFirstRank(m) {
+	for _, m := range countOnce(family) {
+		if v := valueOf(m); v >= 0 && !math.IsInf(v, 0) {
 			sum = plus(sum, v)
 		}
 	}
@@ -127,12 +142,45 @@ func add(family *dto.MetricFamily) float64 {
 
 func mean(family *dto.MetricFamily) float64 {
 	sum, n := 0.0, 0.0
-	for _, m := range family.GetMetric() {
-		if v := valueOf(m); v >= 0 && v <= 1 && isFirstRank(m) {
+	for _, m := range countOnce(family) {
+		if v := valueOf(m); v >= 0 && v <= 1 {
 			sum, n = sum+v, n+1
 		}
 	}
 	return sum / n
+}
+
+// countOnce returns a metric's series without those that tell again what another one tells: ranks that hold parts of
+// one model, of which the least of each replica counts, and the requests of one priority beside those of all.
+func countOnce(family *dto.MetricFamily) []*dto.Metric {
+	least := map[string][2]int{}
+	for _, m := range family.GetMetric() {
+		replica, rank := rankOf(m)
+		if other, found := least[replica]; !found || slices.Compare(rank[:], other[:]) < 0 {
+			least[replica] = rank
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(family.GetMetric()), func(m *dto.Metric) bool {
+		replica, rank := rankOf(m)
+		return rank != least[replica] || label(m, "priority") != ""
+	})
+}
+
+// rankOf returns the replica that a series is of, and the rank within it.
+func rankOf(m *dto.Metric) (replica string, rank [2]int) {
+	for i, name := range []string{"pp_rank", "tp_rank"} {
+		rank[i], _ = strconv.Atoi(label(m, name))
+	}
+	return label(m, "model_name") + " " + label(m, "dp_rank"), rank
+}
+
+func label(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
 }
 
 func plus(a, b float64) float64 {
@@ -143,12 +191,6 @@ func plus(a, b float64) float64 {
 		return a
 	}
 	return a + b
-}
-
-func isFirstRank(m *dto.Metric) bool {
-	return !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool {
-		return (l.GetName() == "tp_rank" || l.GetName() == "pp_rank") && l.GetValue() != leastRank
-	})
 }
 
 // valueOf is the value of a counter or gauge, and of a histogram how often it was told.

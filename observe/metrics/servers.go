@@ -16,6 +16,10 @@ type server struct {
 	flags   []string // that name another port
 
 	prefix string // of its metrics
+	other  string // another prefix, for which the same names follow
+	// What the metrics are called. Several names of one, with spaces between, are of several versions: the first that a
+	// page has counts.
+	//
 	// Gauges. Of several series, running and waiting are added up, and the cache is a mean.
 	running, waiting, cache string
 	// Counters, added up. done has successes and failures.
@@ -34,20 +38,21 @@ type target struct {
 	address string // on loopback
 }
 
-// servers are those that are known. The names were checked on 29 November 2026: vLLM's on a page of vLLM 0.32, SGLang's
-// in its page "Production Metrics" (that of retracted requests in programs that read it), TGI's in
-// docs/source/reference/metrics.md, Triton's in docs/user_guide/metrics.md.
+// servers are those that are known. The names were checked on 29 November 2026 on pages that people recorded, in testdata:
+// vLLM's of 0.32, and gpu_cache_usage_perc of the versions before 0.9; SGLang's of 0.4 and 0.5, whose prefix has an
+// underscore behind its router and where Prometheus wrote it again (sgl-project/sglang#12618); Triton's of 2022. TGI's
+// are those of docs/source/reference/metrics.md.
 var servers = []server{
 	{
 		name: "vLLM", program: "vllm", verb: "serve", port: 8000, flags: []string{"--port"}, prefix: "vllm:",
-		running: "vllm:num_requests_running", waiting: "vllm:num_requests_waiting", cache: "vllm:kv_cache_usage_perc",
+		running: "vllm:num_requests_running", waiting: "vllm:num_requests_waiting", cache: "vllm:kv_cache_usage_perc vllm:gpu_cache_usage_perc",
 		preempted: "vllm:num_preemptions_total", done: []string{"vllm:request_success_total"},
 		passes: "vllm:iteration_tokens_total", time: "vllm:e2e_request_latency_seconds", unit: 1,
 	},
 	{
-		name: "SGLang", program: "sglang", verb: "serve", port: 30000, flags: []string{"--port"}, prefix: "sglang:",
+		name: "SGLang", program: "sglang", verb: "serve", port: 30000, flags: []string{"--port"}, prefix: "sglang:", other: "sglang_",
 		running: "sglang:num_running_reqs", waiting: "sglang:num_queue_reqs", cache: "sglang:token_usage",
-		preempted: "sglang:num_retracted_requests_total", done: []string{"sglang:num_requests_total"},
+		preempted: "sglang:num_retracted_requests_total sglang:num_retracted_reqs_total", done: []string{"sglang:num_requests_total"},
 		time: "sglang:e2e_request_latency_seconds", unit: 1,
 	},
 	{
