@@ -4,7 +4,7 @@
     bench/serving/cost.py --python ~/serve/bin/python --pairs 10
 
 One client asks one request after the other. The server's core time per request is read from /proc when the load is over; the
-client's median time of a request stands beside it.
+client's median latency is printed too.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Latency at a load that was not recorded: what predict serve --run says, beside what came.
+"""Latency at a load that was not recorded: the forecast of predict serve --run, and the measured latency.
 
     bench/serving/latency.py --python ~/serve/bin/python
 
 Each server is recorded once, at its base load. Its latencies at the other loads are predicted from that recording, and
 then measured by recording each of them, for the minute that a forecast is about. Times are the server's own, or its
-clients' where it blocks its event loop. A figure is inside if the measured p50 (p99) lies in the predicted interval.
+clients' if it blocks its event loop. A figure is inside if the measured p50 (p99) is in the predicted interval.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def measured(o, file):
 
 
 def asked_of_clients(file):
-    """What they took by the clients' clock: a request waits in the socket while the event loop is blocked."""
+    """Latencies by the clients' clock: a request stays in the socket while the event loop is blocked."""
     load = json.loads(file.with_suffix(".load.json").read_text())
     return {"requests_per_s": load["rate"], "p50_s": load["p50"], "p99_s": load["p99"]}
 

@@ -5,7 +5,7 @@
     python bench/serving/load.py --port 8000 --clients 8                # each asks again once it has its answer
 
 Arrivals are drawn from a seed, so that two runs ask at the same times. A request that comes while others are answered
-gets a connection of its own: the generator never waits for the server.
+gets its own connection: the generator never waits for the server.
 """
 
 import argparse

@@ -5,12 +5,12 @@
     bench/serving/situations.py --python ~/serve/bin/python --only json --keep FOLDER
     bench/serving/situations.py --again FOLDER                         # judge kept recordings with this bin/stoker
 
-Each situation is one intervention on a server on the emulated device, under a load of its own. Its truth stands
+Each situation is one intervention on a server on the emulated device, under its load. Its truth is written
 below, and was written before it ran first. PYTHON has torch, fastapi, uvicorn, litserve and ray[serve].
 
 A class is right if it is the one below, or a kind of it. A line is right if the verdict's ledger names a line that the
 server marks with "the cause of CASE", or (where the cause is a library's work) a kind of line that is named below. Advice
-is harmful if the plan changes what is asked nowhere (a setting of a DataLoader), if it advises something to a server that
+is harmful if the plan changes an unrelated setting (of a DataLoader), if it advises something to a server that
 keeps up, or to wait or batch more where a batch that fills is the cause.
 """
 
@@ -50,8 +50,8 @@ class Situation:
     says: str = ""  # a word that the plan or the evidence holds: the setting, as the server calls it
     path: str = "/predict"
     body: str = "{}"  # or "floats:N", a list of so many
-    client: str = ""  # a load generator of its own
-    tokenizer: str = ""  # MODULE.CLASS beside the server's file: vLLM's tokenizer
+    client: str = ""  # another load generator
+    tokenizer: str = ""  # MODULE.CLASS in the folder of the server's file: vLLM's tokenizer
 
 
 HOST, WAITS = "cpu-bound/server", "server-waits"

@@ -69,7 +69,7 @@ def make_fast(folder):
 
 
 def make_slow(folder, name="slow_tokenizer.SlowTokenizer"):
-    """A tokenizer of its own: the one above, or a MODULE.CLASS of the folder `unseen`."""
+    """Another tokenizer: the one above, or a MODULE.CLASS of the folder `unseen`."""
     module, of = name.split(".")
     text = SLOW if of == "SlowTokenizer" else (HERE / "unseen" / f"{module}.py").read_text()
     (folder / f"{module}.py").write_text(text)

@@ -1,4 +1,4 @@
-"""Servers without a framework of their own: python bench/serving/unseen/plain.py CASE PORT. See unseen.py."""
+"""Servers on http.server: python bench/serving/unseen/plain.py CASE PORT. See unseen.py."""
 
 import json
 import sys

@@ -50,7 +50,7 @@ def batches(most, wait):
 
 
 def poll():
-    """A worker that looks every 120 ms whether there is a job."""
+    """A worker that checks for a job every 120 ms."""
     model, waiting = Net().eval(), []
     while True:
         while not jobs.empty():
