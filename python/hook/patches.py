@@ -240,6 +240,10 @@ ANY_PROGRAM = {
     "http.server": _patch_engine("patch_http"),
     "aiohttp.web_protocol": _patch_engine("patch_aiohttp"),
     "grpc._server": _patch_engine("patch_grpc"),
+    "waitress.channel": _patch_engine("patch_waitress"),
+    "gunicorn.workers.sync": _patch_engine("patch_gunicorn"),
+    "gunicorn.workers.gthread": _patch_engine("patch_gunicorn"),
+    "gunicorn.workers.base_async": _patch_engine("patch_gunicorn"),
 }
 
 # Actions once a module was imported.

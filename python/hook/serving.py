@@ -1,8 +1,8 @@
 """The requests of a server, and the passes of vLLM: a part of the start-up hook, loaded with a server's module or vLLM.
 
 Purpose. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
-transformers serve), and those of http.server, aiohttp and gRPC in a process that has loaded torch: how many came, how many were
-answered, how long none was there. Of each it takes three times: when it came, when the first byte of its answer was sent
+transformers serve), and those of http.server, aiohttp, gRPC, waitress and gunicorn in a process that has loaded torch: how many
+came, how many were answered, how long none was there. Of each it takes three times: when it came, when the first byte of its answer was sent
 (uvicorn), and when the answer was done. own.py counts the passes of the model, and this file those of vLLM.
 Limits. It keeps no path, header or body. It does not count probes and metrics as requests.
 It cannot see a request in the kernel's socket while the event loop is blocked: that has not come yet.
@@ -219,6 +219,63 @@ def _handle_call_in_place_of(original):
 
 def patch_grpc(module):
     lend.put_in_place(((module, "_handle_call", _handle_call_in_place_of),))
+
+
+def _add_task_in_place_of(original):
+    def add_task(self, task):
+        comes(task)  # it may wait for a thread of waitress's
+        return original(self, task)
+
+    return add_task
+
+
+@guarded
+def comes(channel):
+    request = channel.requests[0]
+    if not request.error:
+        channel._stoker = begin_in_torch(request.command, request.path)
+
+
+def _service_in_place_of(original):
+    def service(self):
+        request = vars(self).pop("_stoker", None)  # the next one of the connection may come within this call
+        try:
+            return original(self)
+        finally:
+            if request is not None:
+                end(request)
+
+    return service
+
+
+def patch_waitress(module):
+    dispatcher = sys.modules["waitress.task"].ThreadedTaskDispatcher
+    lend.put_in_place(((dispatcher, "add_task", _add_task_in_place_of), (module.HTTPChannel, "service", _service_in_place_of)))
+
+
+def _handle_wsgi_in_place_of(original):
+    def handle_request(self, *args):
+        request = begin_wsgi(*args[:2])
+        try:
+            return original(self, *args)
+        finally:
+            if request is not None:
+                end(request)
+
+    return handle_request
+
+
+@guarded
+def begin_wsgi(first, second):
+    """A worker of gunicorn is given a request: gthread's gets it first, the others a listener before it."""
+    request = first if hasattr(first, "method") else second
+    return begin_in_torch(request.method, request.path)
+
+
+def patch_gunicorn(module):
+    """The module of a kind of worker: sync, gthread, or what gevent's and eventlet's are made of."""
+    names = ("SyncWorker", "ThreadWorker", "AsyncWorker")
+    lend.put_in_place([(vars(module)[name], "handle_request", _handle_wsgi_in_place_of) for name in names if name in vars(module)])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -124,13 +124,46 @@ GRPC = {
 }
 
 
+WAITRESS = {
+    "__init__.py": "",
+    "task.py": """
+        class ThreadedTaskDispatcher:
+            def add_task(self, task): self.task = task
+    """,
+    "channel.py": """
+        import waitress.task
+        class HTTPChannel:
+            def service(self): self.work(self)
+    """,
+}
+
+GUNICORN = {
+    "__init__.py": "",
+    "workers/__init__.py": "",
+    "workers/sync.py": """
+        class SyncWorker:
+            def handle_request(self, listener, req, client, addr): return self.work(req)
+    """,
+    "workers/gthread.py": """
+        class ThreadWorker:
+            def handle_request(self, req, conn): return self.work(req)
+    """,
+    "workers/base_async.py": """
+        class AsyncWorker:
+            def handle_request(self, listener_name, req, sock, addr): return self.work(req)
+    """,
+}
+
+
 class ServingAnyProgram(FakeCase):
-    """http.server, aiohttp and gRPC: programs of all kinds use them."""
+    """http.server, aiohttp, gRPC and WSGI: programs of all kinds use them."""
 
     def setUp(self):
         super().setUp()
         self.write(self.fake, "aiohttp", AIOHTTP)
         self.write(self.fake, "grpc", GRPC)
+        self.write(self.fake, "waitress", WAITRESS)
+        self.write(self.fake, "gunicorn", GUNICORN)
 
     def serve(self, body, torch=", torch, torch.utils.data"):
         result = self.silent(self.run_program(f"    import sys{torch}\n" + CLOCK + ANY_PROGRAM + body))
@@ -156,6 +189,56 @@ class ServingAnyProgram(FakeCase):
     assert sys.modules["_stoker_hook"].now.state.requests.active == 0
         """)
         self.assertEqual([r["d"] for r in found.of("request")], [40 * MS, 50 * MS, 60 * MS])
+
+    def test_a_request_of_waitress_counts_from_its_queue_on(self):
+        found = self.serve("""
+    from types import SimpleNamespace as Things
+    from waitress.channel import HTTPChannel
+    from waitress.task import ThreadedTaskDispatcher
+    passing()
+    first, second = [Things(command="POST", path="/predict", error=None) for _ in range(2)]
+    channel, queue = HTTPChannel(), ThreadedTaskDispatcher()
+    def work(channel):
+        time.sleep(0.040)
+        channel.requests.pop(0)
+        if channel.requests: queue.add_task(channel)
+    channel.work, channel.requests = work, [first, second]
+    queue.add_task(channel)
+    time.sleep(0.1)
+    channel.service()
+    time.sleep(0.2)
+    channel.service()
+    for other in (Things(command="GET", path="/health", error=None), Things(error="400", command="", path="")):
+        channel.requests = [other]
+        queue.add_task(channel)
+        channel.service()
+    assert sys.modules["_stoker_hook"].now.state.requests.active == 0
+        """)
+        self.assertEqual([r["d"] for r in found.of("request")], [140 * MS, 240 * MS])
+
+    def test_each_worker_of_gunicorn_is_seen(self):
+        found = self.serve("""
+    from types import SimpleNamespace as Things
+    from gunicorn.workers.sync import SyncWorker
+    from gunicorn.workers.gthread import ThreadWorker
+    from gunicorn.workers.base_async import AsyncWorker
+    passing()
+    def work(request):
+        time.sleep(0.040)
+        if request.path == "/fails": raise KeyError("the program's own")
+        return True
+    for kind in (SyncWorker, ThreadWorker, AsyncWorker): kind.work = staticmethod(work)
+    asked, failing, probe = [Things(method="POST", path=path) for path in ("/predict", "/fails", "/health")]
+    assert SyncWorker().handle_request("listener", asked, None, None)
+    assert ThreadWorker().handle_request(asked, None)
+    assert AsyncWorker().handle_request("listener", asked, None, None)
+    assert ThreadWorker().handle_request(probe, None)
+    try: SyncWorker().handle_request("listener", failing, None, None)
+    except KeyError: print("passed")
+    assert sys.modules["_stoker_hook"].now.state.requests.active == 0
+        """)
+        self.assertEqual(found.out, "passed\n")
+        self.assertEqual([r["d"] for r in found.of("request")], [40 * MS] * 4)
 
     def test_probes_and_refused_calls_are_no_requests(self):
         found = self.serve("""
