@@ -1,8 +1,8 @@
 """The requests of a server, and the passes of vLLM: a part of the start-up hook, loaded with a server's module or vLLM.
 
 Purpose. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
-transformers serve), and those of http.server, aiohttp, gRPC, waitress and gunicorn in a process that has loaded torch: how many
-came, how many were answered, how long none was there. Of each it takes three times: when it came, when the first byte of its answer was sent
+transformers serve), and those of http.server, aiohttp, gRPC, waitress and gunicorn and the messages of websockets in a process that
+has loaded torch: how many came, how many were answered, how long none was there. Of each it takes three times: when it came, when the first byte of its answer was sent
 (uvicorn), and when the answer was done. own.py counts the passes of the model, and this file those of vLLM.
 Limits. It keeps no path, header or body. It does not count probes and metrics as requests.
 It cannot see a request in the kernel's socket while the event loop is blocked: that has not come yet.
@@ -219,6 +219,66 @@ def _handle_call_in_place_of(original):
 
 def patch_grpc(module):
     lend.put_in_place(((module, "_handle_call", _handle_call_in_place_of),))
+
+
+# A message of a websocket is a request from when the program is given it until it asks for the next one.
+
+
+def _receive_in_place_of(original):
+    async def receive(self, *args, **kwargs):
+        answered(self)
+        message = await original(self, *args, **kwargs)
+        given(self, message)
+        return message
+
+    return receive
+
+
+@guarded
+def given(connection, message):
+    if type(message) is dict:  # uvicorn's have a type; those of websockets are the client's bytes or text
+        if message.get("type") != "websocket.receive":
+            return
+    elif not hasattr(connection, "server"):
+        return  # a client's
+    connection._stoker = begin_in_torch("POST", "")
+
+
+@guarded
+def answered(connection):
+    request = vars(connection).pop("_stoker", None)
+    if request is not None:
+        end(request)
+
+
+def _run_socket_in_place_of(original):
+    async def run_asgi(self):
+        try:
+            return await original(self)
+        finally:
+            answered(self)
+
+    return run_asgi
+
+
+def _connection_lost_in_place_of(original):
+    def connection_lost(self, *args):
+        answered(self)
+        return original(self, *args)
+
+    return connection_lost
+
+
+def patch_uvicorn_sockets(module):
+    for name, receive in (("WebSocketProtocol", "asgi_receive"), ("WebSocketsSansIOProtocol", "receive"), ("WSProtocol", "receive")):
+        if name in vars(module):
+            protocol = vars(module)[name]
+            lend.put_in_place(((protocol, receive, _receive_in_place_of), (protocol, "run_asgi", _run_socket_in_place_of)))
+
+
+def patch_websockets(module):
+    connection = module.Connection
+    lend.put_in_place(((connection, "recv", _receive_in_place_of), (connection, "connection_lost", _connection_lost_in_place_of)))
 
 
 def _add_task_in_place_of(original):

@@ -124,6 +124,30 @@ GRPC = {
 }
 
 
+SOCKETS = {
+    "__init__.py": "",
+    "asyncio/__init__.py": "",
+    "asyncio/connection.py": """
+        class Connection:
+            async def recv(self, decode=None):
+                if not self.messages: raise EOFError
+                return self.messages.pop(0)
+            def connection_lost(self, exc): self.lost = True
+    """,
+}
+
+UVICORN_SOCKETS = dict(
+    UVICORN,
+    **{
+        "protocols/websockets/__init__.py": "",
+        "protocols/websockets/wsproto_impl.py": """
+        class WSProtocol:
+            async def receive(self): return self.messages.pop(0)
+            async def run_asgi(self): await self.app(self)
+    """,
+    },
+)
+
 WAITRESS = {
     "__init__.py": "",
     "task.py": """
@@ -163,6 +187,8 @@ class ServingAnyProgram(FakeCase):
         self.write(self.fake, "aiohttp", AIOHTTP)
         self.write(self.fake, "grpc", GRPC)
         self.write(self.fake, "waitress", WAITRESS)
+        self.write(self.fake, "websockets", SOCKETS)
+        self.write(self.fake, "uvicorn", UVICORN_SOCKETS)
         self.write(self.fake, "gunicorn", GUNICORN)
 
     def serve(self, body, torch=", torch, torch.utils.data"):
@@ -189,6 +215,35 @@ class ServingAnyProgram(FakeCase):
     assert sys.modules["_stoker_hook"].now.state.requests.active == 0
         """)
         self.assertEqual([r["d"] for r in found.of("request")], [40 * MS, 50 * MS, 60 * MS])
+
+    def test_a_message_lasts_until_the_next_one_is_asked_for(self):
+        found = self.serve("""
+    import asyncio
+    from websockets.asyncio.connection import Connection
+    from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
+    passing()
+    requests = lambda: sys.modules["_stoker_hook"].now.state.requests
+    async def talk(socket):
+        try:
+            while await socket.recv(): time.sleep(0.040)
+        except EOFError: socket.connection_lost(None)
+    server, client = Connection(), Connection()
+    server.server, server.messages, client.messages = True, [b"a", "b"], [b"c"]
+    asyncio.run(talk(client))
+    assert sys.modules["_stoker_hook"].now.state is None or requests() is None
+    asyncio.run(talk(server))
+    async def app(protocol):
+        for _ in range(3): await protocol.receive()
+        time.sleep(0.060)
+        raise KeyError("the program's own")
+    protocol = WSProtocol()
+    protocol.app, protocol.messages = app, [{"type": "websocket." + name} for name in ("connect", "receive", "receive", "disconnect")]
+    try: asyncio.run(protocol.run_asgi())
+    except KeyError: print("passed")
+    assert requests().active == 0
+        """)
+        self.assertEqual(found.out, "passed\n")
+        self.assertEqual([r["d"] for r in found.of("request")], [40 * MS, 40 * MS, 0, 60 * MS])
 
     def test_a_request_of_waitress_counts_from_its_queue_on(self):
         found = self.serve("""
