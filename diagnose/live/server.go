@@ -18,6 +18,8 @@ import (
 const (
 	fewRequests = 20  // answered ones below which a server is not judged by them
 	onCore      = 0.2 // share of a line's samples on a core from which its sleep is a wait for Python's lock
+	seenEnough  = 0.5 // share of the passes' time that looks at stacks found, from which they tell what the server does
+	leastCounts = 10  // counts of threads that tell how often a process wants a core
 )
 
 // fillServer fills in the figures that rules use for a server, instead of those for a loop.
@@ -85,12 +87,34 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 		return p
 	}
 	works := l.sumWork() / (l.To - l.From)
+	if l.LoopLines.Seconds < seenEnough*stat.Or(r.PassShare, 0)*(l.To-l.From) {
+		works = max(works, l.wantsCore()-(1-idle)-p.Unasked)
+	}
 	p.Long = min(rest, works)
 	rest -= p.Long
 	// the remaining use of cores is work in threads that were not sampled
 	p.Unnamed = min(rest, max(0, stat.Or(l.Costs.CoresUse, 0)-works))
 	p.Awaited = rest - p.Unnamed
 	return p
+}
+
+// wantsCore is the share of the time in which one of the server's processes had a thread on a core, or waiting for
+// one. Threads that live for a request are seldom found by looks at stacks, but a count once a second finds them.
+func (l filler) wantsCore() (share float64) {
+	for _, pid := range l.serverPIDs() {
+		counts := l.run.Find(recording.ProcessWants, fmt.Sprintf("process/%d", pid)).Between(l.From, l.To).V
+		if len(counts) < leastCounts {
+			continue
+		}
+		wants := 0.0
+		for _, n := range counts {
+			if n > 0 {
+				wants++
+			}
+		}
+		share = max(share, wants/float64(len(counts)))
+	}
+	return share
 }
 
 // sumWork returns the seconds in which the server's threads worked for requests, by samples of their stacks.

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -42,6 +43,34 @@ func TestTheHolderOfALockComesFirst(t *testing.T) {
 	for i, want := range []int{25, 23, 90} {
 		if got := lines[i].Own.Line; got != want {
 			t.Errorf("line %d comes at %d, expected %d", got, i, want)
+		}
+	}
+}
+
+// Threads that live for one request are found by no look at stacks. That their process wants a core tells work from a wait.
+func TestWorkOfThreadsThatNoLookFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		wants, seen float64 // share of the counts, seconds of looks
+		want        string
+	}{
+		"it wants a core all the time":        {1, 0.1, "host 0.50 waits 0.00"},
+		"it sleeps":                           {0.1, 0.1, "host 0.00 waits 0.50"},
+		"looks have found what its passes do": {1, 10, "host 0.00 waits 0.50"},
+	} {
+		run := &recording.Run{Series: []recording.Series{{Signal: recording.ProcessWants, Subject: "process/7"}}}
+		for n := range 26 {
+			count := 0.0
+			if float64(n)+0.5 < 26*c.wants {
+				count = 2
+			}
+			run.Series[0].T, run.Series[0].V = append(run.Series[0].T, float64(n)), append(run.Series[0].V, count)
+		}
+		l := filler{Case: diagnose.NewCase(), run: run}
+		l.From, l.To, l.Costs.Window.PID = 0, 26, 7
+		l.Requests.PassShare, l.Requests.None, l.LoopLines.Looks, l.LoopLines.Seconds = 0.5, 0, 30, c.seen
+		p := l.splitServer(0.5)
+		if got := fmt.Sprintf("host %.2f waits %.2f", p.Long, p.Awaited); got != c.want {
+			t.Errorf("%s: %s, expected %s", name, got, c.want)
 		}
 	}
 }
