@@ -272,14 +272,15 @@ func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.
 	addStack(all, places, key, line, s)
 }
 
-// settleServerLine marks a line as waiting if nearly all samples find it asleep. A line that is often on a
-// core works, and needs Python's interpreter lock in between.
+// settleServerLine marks a line as waiting if nearly all samples find it asleep, or most of them in a sleep that no lock
+// ends: on a crowded machine it waits for a core after each one. A line that is often on a core works, and needs
+// Python's interpreter lock in between.
 func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	switch {
 	case line.Own.IsAt(l.Costs.SyncsAt):
 		line.Kind = diagnose.DeviceWait
 	case line.Kind == diagnose.DeviceWait || line.Kind == diagnose.Launching:
-	case line.Asleep > (1-onCore)*line.Seconds:
+	case line.Asleep > (1-onCore)*line.Seconds, line.Asleep-line.Locked > line.Seconds/2:
 		line.Kind = diagnose.Held
 	}
 }
@@ -394,11 +395,17 @@ func isTokenizers(function string) bool {
 	return slices.ContainsFunc(ofTokenizers, func(part string) bool { return strings.Contains(name, part) })
 }
 
+// onHost are files of libraries of models whose functions a server calls after a pass, on the CPU.
+var onHost = []string{"torchvision/ops/"}
+
 // kindOfServer returns what a server's thread does in a stack, by the innermost function that is known.
 func kindOfServer(s recording.Stack) diagnose.Kind {
 	for _, p := range slices.Backward(s.Places) {
 		if p.Own() && isTokenizers(p.Function) {
 			return diagnose.Tokenizes
+		}
+		if startsWithAny(p.File, onHost) && !slices.ContainsFunc(s.Places, isForward) {
+			return diagnose.PerRequest
 		}
 		if kind := servedBy.find(p.File); kind != "" {
 			return kind
@@ -413,4 +420,8 @@ func kindOfServer(s recording.Stack) diagnose.Kind {
 		return diagnose.RequestData
 	}
 	return diagnose.PerRequest
+}
+
+func isForward(p recording.Place) bool {
+	return p.Function == "forward" || strings.HasSuffix(p.Function, ".forward")
 }

@@ -75,6 +75,36 @@ func TestWorkOfThreadsThatNoLookFound(t *testing.T) {
 	}
 }
 
+// A look finds a line on a core when it waits for one, too.
+func TestAServersLineWorksOrWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		line diagnose.LoopLine
+		want diagnose.Kind
+	}{
+		"a data base's lock, on a crowded machine": {diagnose.LoopLine{Seconds: 12, Asleep: 7.1}, diagnose.Held},
+		"a loop that needs the interpreter's lock": {diagnose.LoopLine{Seconds: 12, Asleep: 7.1, Locked: 6.5}, diagnose.PerRequest},
+		"nearly always asleep under a lock":        {diagnose.LoopLine{Seconds: 12, Asleep: 11, Locked: 11}, diagnose.Held},
+	} {
+		c.line.Kind = diagnose.PerRequest
+		l := filler{Case: diagnose.NewCase()}
+		if l.settleServerLine(&c.line); c.line.Kind != c.want {
+			t.Errorf("%s is %v, expected %v", name, c.line.Kind, c.want)
+		}
+	}
+}
+
+// What a model's library does for a request outside of the model is the host's work.
+func TestSuppressionAfterThePassIsWork(t *testing.T) {
+	own, nms := recording.Place{File: "/srv/app.py", Line: 9, Function: "predict"}, recording.Place{File: "torchvision/ops/boxes.py", Function: "nms"}
+	if got := kindOfServer(recording.Stack{Places: []recording.Place{own, nms}}); got != diagnose.PerRequest {
+		t.Errorf("in a handler it is %v", got)
+	}
+	own.Function = "Detector.forward"
+	if got := kindOfServer(recording.Stack{Places: []recording.Place{own, nms}}); got != diagnose.Launching {
+		t.Errorf("in the model it is %v", got)
+	}
+}
+
 func TestTokenizersAreKnownByTheirFunctions(t *testing.T) {
 	for function, want := range map[string]diagnose.Kind{
 		"SlowWords.convert_tokens_to_string": diagnose.Tokenizes, "Own._convert_token_to_id": diagnose.Tokenizes,
