@@ -282,14 +282,15 @@ var kindWords = map[Kind][2]string{
 	},
 	Preparing: {
 		"data are read or prepared in the loop itself",
-		"what is the same in every epoch, as tokens or decoded pictures: once, before training. The rest in the " +
-			"data set's __getitem__ or in collate_fn: worker processes run ahead of the loop. What takes tensors " +
-			"may come after the batch is on the device",
+		"what is the same in every epoch, as tokens or decoded pictures: once, before training. The rest in " +
+			"worker processes, which run ahead of the loop: in a DataLoader's __getitem__ or collate_fn, if it has " +
+			"one. What takes tensors may come after the batch is on the device",
 	},
 	Pausing: {
 		"the loop sleeps (a request, a timer, a file, another program)",
 		"if the step needs what it waits for: ask for all of a batch at once, or ahead of the step in a thread. If " +
-			"not: every so many steps, or hand it to a thread, so that no step waits for it",
+			"not: every so many steps, or hand it to a thread, so that no step waits for it. A loop that gets its " +
+			"work there (a queue, a socket) has none at the moment, which is no fault",
 	},
 	HostCode: {
 		"a line works on the host, in Python or in native code that it calls",
