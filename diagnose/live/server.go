@@ -86,21 +86,27 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 		p.Unnamed = rest
 		return p
 	}
-	works := l.sumWork() / (l.To - l.From)
+	works, awaited := l.sumWork()/(l.To-l.From), math.Inf(1)
 	if l.LoopLines.Seconds < seenEnough*stat.Or(r.PassShare, 0)*(l.To-l.From) {
-		works = max(works, l.wantsCore()-(1-idle)-p.Unasked)
+		// the threads of the passes live too short for looks: at least so much of the idle time has one that wants a core
+		wants := l.wantsCore()
+		works = max(works, stat.Or(wants, 0)-(1-idle)-p.Unasked)
+		awaited = max(0, 1-stat.Or(wants, 1)-(1-idle)-p.Unasked)
 	}
 	p.Long = min(rest, works)
 	rest -= p.Long
 	// the remaining use of cores is work in threads that were not sampled
 	p.Unnamed = min(rest, max(0, stat.Or(l.Costs.CoresUse, 0)-works))
-	p.Awaited = rest - p.Unnamed
+	p.Awaited = min(awaited, rest-p.Unnamed)
+	p.Unnamed = rest - p.Awaited
 	return p
 }
 
 // wantsCore is the share of the time in which one of the server's processes had a thread on a core, or waiting for
-// one. Threads that live for a request are seldom found by looks at stacks, but a count once a second finds them.
-func (l filler) wantsCore() (share float64) {
+// one; NaN unknown. Threads that live for a request are seldom found by looks at stacks, but a count once a second
+// finds them.
+func (l filler) wantsCore() float64 {
+	share := math.NaN()
 	for _, pid := range l.serverPIDs() {
 		counts := l.run.Find(recording.ProcessWants, fmt.Sprintf("process/%d", pid)).Between(l.From, l.To).V
 		if len(counts) < leastCounts {
@@ -112,7 +118,7 @@ func (l filler) wantsCore() (share float64) {
 				wants++
 			}
 		}
-		share = max(share, wants/float64(len(counts)))
+		share = max(stat.Or(share, 0), wants/float64(len(counts)))
 	}
 	return share
 }

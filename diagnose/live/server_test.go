@@ -54,7 +54,8 @@ func TestWorkOfThreadsThatNoLookFound(t *testing.T) {
 		want        string
 	}{
 		"it wants a core all the time":        {1, 0.1, "host 0.50 waits 0.00"},
-		"it sleeps":                           {0.1, 0.1, "host 0.00 waits 0.50"},
+		"it sleeps":                           {0.1, 0.1, "host 0.00 waits 0.38"},
+		"half the time it wants one":          {0.5, 0.1, "host 0.00 waits 0.00"},
 		"looks have found what its passes do": {1, 10, "host 0.00 waits 0.50"},
 	} {
 		run := &recording.Run{Series: []recording.Series{{Signal: recording.ProcessWants, Subject: "process/7"}}}
