@@ -255,7 +255,7 @@ def main():
     for s in wanted:
         to = folder / f"{s.case}.jsonl.gz"
         load = {} if o.again else record(o, s, to)
-        if not to.exists() or load.get("error"):
+        if not to.exists() or load.get("error") or o.again and not to.with_suffix(".lines.json").exists():
             print(f"{s.case:18} FAILED {load.get('error', 'no recording')}", flush=True)
             continue
         truth = to.with_suffix(".lines.json")  # the server may be edited when it is judged again
