@@ -88,7 +88,7 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	}
 	works, awaited := l.sumWork()/(l.To-l.From), math.Inf(1)
 	if l.LoopLines.Seconds < seenEnough*stat.Or(r.PassShare, 0)*(l.To-l.From) {
-		// the threads of the passes live too short for looks: at least so much of the idle time has one that wants a core
+		// threads of the passes live too short for looks: so much of the idle time at least has one that wants a core
 		wants := l.wantsCore()
 		works = max(works, stat.Or(wants, 0)-(1-idle)-p.Unasked)
 		awaited = max(0, 1-stat.Or(wants, 1)-(1-idle)-p.Unasked)
@@ -102,9 +102,9 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	return p
 }
 
-// wantsCore is the share of the time in which one of the server's processes had a thread on a core, or waiting for
-// one; NaN unknown. Threads that live for a request are seldom found by looks at stacks, but a count once a second
-// finds them.
+// wantsCore is the share of the time in which one of the server's processes had a thread on a core, or waiting
+// for one; NaN unknown. Threads that live for a request are seldom found by looks at stacks, but a count once a
+// second finds them.
 func (l filler) wantsCore() float64 {
 	share := math.NaN()
 	for _, pid := range l.serverPIDs() {
@@ -278,9 +278,9 @@ func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.
 	addStack(all, places, key, line, s)
 }
 
-// settleServerLine marks a line as waiting if nearly all samples find it asleep, or most of them in a sleep that no lock
-// ends: on a crowded machine it waits for a core after each one. A line that is often on a core works, and needs
-// Python's interpreter lock in between.
+// settleServerLine marks a line as waiting if nearly all samples find it asleep, or most of them in a sleep that
+// no lock ends: on a crowded machine it waits for a core after each one. A line that is often on a core works, and
+// needs Python's interpreter lock in between.
 func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	switch {
 	case line.Own.IsAt(l.Costs.SyncsAt):

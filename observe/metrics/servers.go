@@ -17,8 +17,8 @@ type server struct {
 
 	prefix string // of its metrics
 	other  string // another prefix, for which the same names follow
-	// What the metrics are called. Several names of one, with spaces between, are of several versions: the first that a
-	// page has counts.
+	// What the metrics are called. Several names of one, with spaces between, are of several versions: the first
+	// that a page has counts.
 	//
 	// Gauges. Of several series, running and waiting are added up, and the cache is a mean.
 	running, waiting, cache string
@@ -38,10 +38,10 @@ type target struct {
 	address string // on loopback
 }
 
-// servers are those that are known. The names were checked on 29 November 2026 on pages that people recorded, in testdata:
-// vLLM's of 0.32, and gpu_cache_usage_perc of the versions before 0.9; SGLang's of 0.4 and 0.5, whose prefix has an
-// underscore behind its router and where Prometheus wrote it again (sgl-project/sglang#12618); Triton's of 2022. TGI's
-// are those of docs/source/reference/metrics.md.
+// servers are those that are known. The names were checked on 29 November 2026 on pages that people recorded, and
+// that the tests have: vLLM's of 0.32, and gpu_cache_usage_perc of the versions before 0.9; SGLang's of 0.4 and 0.5,
+// whose prefix has an underscore behind its router (sgl-project/sglang#12618); Triton's of 2022. TGI's are those of
+// docs/source/reference/metrics.md.
 var servers = []server{
 	{
 		name: "vLLM", program: "vllm", verb: "serve", port: 8000, flags: []string{"--port"}, prefix: "vllm:",
