@@ -45,15 +45,18 @@ type target struct {
 var servers = []server{
 	{
 		name: "vLLM", program: "vllm", verb: "serve", port: 8000, flags: []string{"--port"}, prefix: "vllm:",
-		running: "vllm:num_requests_running", waiting: "vllm:num_requests_waiting", cache: "vllm:kv_cache_usage_perc vllm:gpu_cache_usage_perc",
+		running: "vllm:num_requests_running", waiting: "vllm:num_requests_waiting",
+		cache:     "vllm:kv_cache_usage_perc vllm:gpu_cache_usage_perc",
 		preempted: "vllm:num_preemptions_total", done: []string{"vllm:request_success_total"},
 		passes: "vllm:iteration_tokens_total", time: "vllm:e2e_request_latency_seconds", unit: 1,
 	},
 	{
-		name: "SGLang", program: "sglang", verb: "serve", port: 30000, flags: []string{"--port"}, prefix: "sglang:", other: "sglang_",
+		name: "SGLang", program: "sglang", verb: "serve", port: 30000, flags: []string{"--port"},
+		prefix: "sglang:", other: "sglang_",
 		running: "sglang:num_running_reqs", waiting: "sglang:num_queue_reqs", cache: "sglang:token_usage",
-		preempted: "sglang:num_retracted_requests_total sglang:num_retracted_reqs_total", done: []string{"sglang:num_requests_total"},
-		time: "sglang:e2e_request_latency_seconds", unit: 1,
+		preempted: "sglang:num_retracted_requests_total sglang:num_retracted_reqs_total",
+		done:      []string{"sglang:num_requests_total"},
+		time:      "sglang:e2e_request_latency_seconds", unit: 1,
 	},
 	{
 		name: "TGI", program: "text-generation-router", port: 3000, flags: []string{"--port", "-p"}, prefix: "tgi_",
