@@ -316,7 +316,7 @@ func (l filler) serverPIDs() (pids []int) {
 // waitsForWork are the files of libraries in which an idle thread of a server sleeps.
 var waitsForWork = []string{
 	"threading.py", "queue.py", "selectors.py", "concurrent/", "multiprocessing/", "anyio/", "asyncio/", "uvloop/",
-	"zmq/", "ray/_private/", "litserve/transport/", "socket.py",
+	"zmq/", "ray/_private/", "litserve/transport/", "socket.py", "waitress/", "gunicorn/",
 }
 
 // spins are the files of libraries in which an idle thread waits on a core.
@@ -325,7 +325,7 @@ var spins = []string{"vllm/distributed/utils.py", "vllm/distributed/device_commu
 // serves are the files of libraries that a program calls to serve, until it ends.
 var serves = []string{
 	"uvicorn/", "hypercorn/", "asyncio/", "uvloop/", "aiohttp/web.py", "socketserver.py", "werkzeug/serving.py",
-	"grpc/_server.py", "litserve/", "ray/serve/api.py",
+	"grpc/_server.py", "litserve/", "ray/serve/api.py", "waitress/", "gunicorn/", "websockets/",
 }
 
 // awaitsWork reports whether a thread is waiting for work: it sleeps in a library that no line of the program

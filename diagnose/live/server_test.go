@@ -19,6 +19,8 @@ func TestThreadsThatWaitForRequests(t *testing.T) {
 		"a pool's thread":          {[]recording.Place{{File: "concurrent/futures/thread.py"}, wait}, true},
 		"gRPC, called in main":     {[]recording.Place{own, {File: "grpc/_server.py"}, wait}, true},
 		"uvicorn, called in main":  {[]recording.Place{own, {File: "uvicorn/main.py"}, {File: "selectors.py"}}, true},
+		"waitress, called in main": {[]recording.Place{own, {File: "waitress/__init__.py"}, {File: "waitress/wasyncore.py"}}, true},
+		"a worker of gunicorn":     {[]recording.Place{{File: "gunicorn/arbiter.py"}, {File: "gunicorn/workers/sync.py"}}, true},
 		"a lock in a handler":      {[]recording.Place{{File: "uvicorn/main.py"}, own, wait}, false},
 		"a program that is waited": {[]recording.Place{own, {File: "subprocess.py"}, {File: "selectors.py"}}, false},
 		"asleep in a handler":      {[]recording.Place{{File: "socketserver.py"}, own}, false},
