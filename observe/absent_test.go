@@ -228,7 +228,7 @@ func TestGPUThatOnlyTheProgramSees(t *testing.T) {
 		"cpu":    "no driver",
 	} {
 		r := hooked(t, os.Getpid())
-		r.absent("gpu", "no driver")
+		r.noteAbsence("gpu", "no driver")
 		r.told(os.Getpid(), `{"k":"optim","tid":1,"device":"`+device+`","dtype":"float32","steps":3}`)
 		r.writeFacts()
 		if why := stands(t, r, "gpu"); why != want {

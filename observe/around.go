@@ -17,7 +17,7 @@ type surroundings struct {
 func (r *recorder) openAround() {
 	var err error
 	if r.around.disks, err = disk.Open(r.around.root); err != nil {
-		r.absent("disks", err.Error())
+		r.noteAbsence("disks", err.Error())
 		r.around.disks = nil
 	}
 	r.around.mounts.Root = r.around.root
@@ -31,7 +31,7 @@ func (r *recorder) lookAround(now float64) {
 		if err := a.disks.Second(now, r.out); err != nil {
 			why = err.Error()
 		}
-		r.absent("disks", why)
+		r.noteAbsence("disks", why)
 	}
 	if r.job == nil {
 		return

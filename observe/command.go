@@ -100,7 +100,7 @@ func (c *command) wait() {
 
 // relay passes a signal on, unless the terminal sent it to the whole group.
 func (c *command) relay(s os.Signal) {
-	if (s == unix.SIGINT || s == unix.SIGQUIT) && foreground() {
+	if (s == unix.SIGINT || s == unix.SIGQUIT) && isForeground() {
 		return
 	}
 	_ = c.process.Signal(s) // it may have ended
@@ -109,9 +109,9 @@ func (c *command) relay(s os.Signal) {
 // stop gives the signals back.
 func (c *command) stop() { signal.Stop(c.signals) }
 
-// foreground reports whether we are in the foreground group of a controlling
+// isForeground reports whether we are in the foreground group of a controlling
 // terminal, so that its keys reach the command by themselves.
-func foreground() bool {
+func isForeground() bool {
 	terminal, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		return false

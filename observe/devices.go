@@ -16,10 +16,10 @@ import (
 // hearGPU records what the probe saw.
 func (r *recorder) hearGPU(news GPUNews) {
 	if news.Err != nil {
-		r.absent("gpu", news.Err.Error())
+		r.noteAbsence("gpu", news.Err.Error())
 		return
 	}
-	r.absent("gpu", "")
+	r.noteAbsence("gpu", "")
 	r.lacking = nil
 	for _, text := range news.Absent {
 		what, why, _ := strings.Cut(text, ": ")

@@ -41,7 +41,7 @@ func Examine(p Place) (all []Check) {
 	all = append(all, p.gpus()...)
 	for _, check := range []func() Check{
 		p.processes, p.bytes, p.states, p.queues, p.delays, p.checkGroups, p.pressure, p.disks, p.networks,
-		p.shm, p.locked, p.tracing, p.private, p.hook, p.room,
+		p.shm, p.checkLockedMemory, p.tracing, p.private, p.hook, p.room,
 	} {
 		all = append(all, check())
 	}
@@ -253,7 +253,7 @@ func (t tally) names() string {
 		_, name, _ := strings.Cut(subject, "/")
 		names = append(names, name)
 	}
-	return listed(names)
+	return joinNames(names)
 }
 
 func (p Place) disks() Check {
@@ -313,7 +313,7 @@ func (p Place) shm() Check {
 // littleLocked is what most distributions allow a user.
 const littleLocked = 64 << 20
 
-func (p Place) locked() Check {
+func (p Place) checkLockedMemory() Check {
 	c := Check{What: "locked memory", Seen: true, Text: "unlimited"}
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r); err != nil {
@@ -377,7 +377,7 @@ func (p Place) starts(place string) (said string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), pythonPatience)
 	defer cancel()
 	python := exec.CommandContext(ctx, p.Python, "-B", "-c", "")
-	python.Env, _ = environment(os.Environ(), folder, "", "")
+	python.Env, _ = commandEnvironment(os.Environ(), folder, "", "")
 	python.WaitDelay = time.Second
 	text, err := python.Output()
 	return string(text), err
@@ -421,7 +421,7 @@ func (p Place) room() Check {
 }
 
 // listed are names in order, cut.
-func listed(names []string) string {
+func joinNames(names []string) string {
 	slices.Sort(names)
 	if len(names) > 8 {
 		return strings.Join(names[:8], ", ") + ", and " + strconv.Itoa(len(names)-8) + " more"

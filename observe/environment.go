@@ -17,7 +17,7 @@ const (
 // environment is what the command is started with: ours, without the hook of an
 // observe around us, and with our own where there is one. Empty paths leave
 // their variables out.
-func environment(ours []string, hook, socket, page string) (env []string, nested bool) {
+func commandEnvironment(ours []string, hook, socket, page string) (env []string, nested bool) {
 	outer, path := "", ""
 	for _, entry := range ours {
 		switch name, value, _ := strings.Cut(entry, "="); name {

@@ -87,8 +87,8 @@ func (r *recorder) silentHook(now float64) {
 		return
 	}
 	if r.intake.Heard() {
-		r.absent("hook", "")
-		r.absent("steps", "")
+		r.noteAbsence("hook", "")
+		r.noteAbsence("steps", "")
 		return
 	}
 	pid, flag := 0, shutOut(r.o.Command)
@@ -99,11 +99,11 @@ func (r *recorder) silentHook(now float64) {
 	}
 	switch {
 	case flag != "":
-		r.absent("hook",
+		r.noteAbsence("hook",
 			fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored: leave %s away to have steps",
 				flag, flag))
 	case pid > 0:
-		r.absent("steps", fmt.Sprintf(
+		r.noteAbsence("steps", fmt.Sprintf(
 			"process %d has loaded PyTorch, and its hook has said nothing so far: no DataLoader was iterated and "+
 				"no optimizer "+
 				"stepped in it, or the hook does not run there (PYTHONPATH does not reach it, or its Python is "+
@@ -111,9 +111,9 @@ func (r *recorder) silentHook(now float64) {
 	}
 }
 
-// absent says why something cannot be seen now, in the newest words; "" takes the
-// word back.
-func (r *recorder) absent(what, why string) {
+// noteAbsence records why something cannot be seen, in place of an earlier reason; ""
+// withdraws it.
+func (r *recorder) noteAbsence(what, why string) {
 	at := slices.IndexFunc(r.facts.Absent, func(a recording.Absence) bool { return a.What == what })
 	switch {
 	case why == "" && at >= 0:
@@ -145,9 +145,9 @@ func (o Options) warn(text string) {
 	}
 }
 
-// guarded does a part of the work. A failure in it is reported, and is no reason
-// for the command to lose its exit code or its signals.
-func (r *recorder) guarded(what string, work func()) (fine bool) {
+// survive does a part of the work. It reports a panic there, so that the command keeps
+// its exit code and its signals.
+func (r *recorder) survive(what string, work func()) (fine bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			r.note(fmt.Sprintf("%s: a fault of stoker's own: %v", what, fault))
@@ -171,7 +171,7 @@ func running(pid int) bool {
 
 // finish writes what came last and closes everything that run used.
 func (r *recorder) finish() (run *recording.Run, err error) {
-	r.guarded("hear the last", func() {
+	r.survive("hear the last", func() {
 		r.drain()
 		r.gpus.Close()
 		for len(r.gpus.News) > 0 {
@@ -179,14 +179,14 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 		}
 		r.second()
 	})
-	r.guarded("end the trace", r.lastTraces)
-	r.guarded("end looking at lines", r.endLines)
+	r.survive("end the trace", r.lastTraces)
+	r.survive("end looking at lines", r.endLines)
 	r.endMetrics()
 	if r.command != nil {
 		r.command.stop()
-		r.guarded("look what is left", r.left)
-		r.guarded("look what ended the command", func() {
-			if text := killed(r.exit, r.memory); text != "" {
+		r.survive("look what is left", r.noteSurvivors)
+		r.survive("look what ended the command", func() {
+			if text := describeKill(r.exit, r.memory); text != "" {
 				r.note(text)
 			}
 		})
@@ -195,7 +195,7 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 		}
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 	}
-	r.guarded("end the recording", func() {
+	r.survive("end the recording", func() {
 		r.facts.Overhead = r.measureOverhead()
 		r.writeFacts()
 		r.recover()
@@ -203,14 +203,14 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 	if r.job != nil {
 		r.job.Close()
 	}
-	if r.private != nil && r.unused() {
+	if r.private != nil && r.mayRemoveFolder() {
 		r.private.remove()
 	}
 	path := r.out.Path()
 	if err = r.out.Close(); path != r.out.Path() {
 		r.tellPath("")
 	}
-	if !r.guarded("put the run together", func() { run = r.out.RunSoFar() }) {
+	if !r.survive("put the run together", func() { run = r.out.RunSoFar() }) {
 		run = &recording.Run{}
 	}
 	run.Facts.Exit = r.exit // in any case
@@ -236,8 +236,8 @@ func (r *recorder) drain() {
 	_ = r.hears.Close()
 }
 
-// left notes descendants that the command left behind.
-func (r *recorder) left() {
+// noteSurvivors notes descendants that the command left behind.
+func (r *recorder) noteSurvivors() {
 	if r.job == nil {
 		return
 	}

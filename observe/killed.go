@@ -31,7 +31,7 @@ func findMemoryGroup() (m memoryGroup) {
 
 // killed says that a command was killed, or some of its processes, and by what as far as
 // that is known; "" without one.
-func killed(exit *recording.ExitStatus, m memoryGroup) string {
+func describeKill(exit *recording.ExitStatus, m memoryGroup) string {
 	count, limit := 0., 0.
 	if m.groups != nil {
 		now, _ := m.groups.Killed()

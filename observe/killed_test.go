@@ -62,7 +62,7 @@ func TestKilledJobIsSaidToBe(t *testing.T) {
 		}
 	}
 	exit := &recording.ExitStatus{Code: 137, Signal: "SIGKILL"}
-	if said := killed(exit, memoryGroup{}); !strings.Contains(said, "cannot be seen here") {
+	if said := describeKill(exit, memoryGroup{}); !strings.Contains(said, "cannot be seen here") {
 		t.Error(fmt.Sprint("without a control group: ", said))
 	}
 }

@@ -42,7 +42,7 @@ func (r *recorder) lines(now float64) {
 		r.stacks = stack.Start()
 	}
 	r.stacks.Follow(threads)
-	r.absent("lines", r.stacks.Why())
+	r.noteAbsence("lines", r.stacks.Why())
 	if now >= r.nextLines {
 		r.nextLines = now + linesEvery
 		r.stacks.Write(now, r.out)

@@ -75,9 +75,9 @@ func Record(ctx context.Context, o Options) (*recording.Run, error) {
 		return nil, err
 	}
 	r.watchGPUs()
-	r.guarded("watch processes", func() {
+	r.survive("watch processes", func() {
 		if err := r.watch(root); err != nil {
-			r.absent("processes", err.Error())
+			r.noteAbsence("processes", err.Error())
 		}
 	})
 	r.run(ctx)
@@ -101,7 +101,7 @@ func outlive() {
 // start prepares and starts the command. Where that fails for want of something it
 // is tried without us.
 func (r *recorder) start(path string) (root int, err error) {
-	begun := r.guarded("prepare to observe", func() { root, err = r.begin(path) })
+	begun := r.survive("prepare to observe", func() { root, err = r.begin(path) })
 	if begun && err == nil {
 		return root, nil
 	}
@@ -266,7 +266,7 @@ func attachedCommand(pid int) []string {
 func (r *recorder) begin(path string) (root int, err error) {
 	if r.o.PID > 0 {
 		r.page = os.Getenv(emulatedPage)
-		r.absent("hook",
+		r.noteAbsence("hook",
 			"the process was running already: steps are known of one that is started with stoker observe -- CMD")
 		return r.o.PID, nil
 	}
@@ -279,8 +279,8 @@ func (r *recorder) begin(path string) (root int, err error) {
 	if r.hooked {
 		hook, socket = r.private.hook, r.private.socket()
 	}
-	env, nested := environment(os.Environ(), hook, socket, r.page)
-	env = r.quieted(env)
+	env, nested := commandEnvironment(os.Environ(), hook, socket, r.page)
+	env = r.quietLibkineto(env)
 	if nested {
 		r.note("started within another stoker observe: the steps of this command are in this recording only")
 	}
@@ -289,7 +289,7 @@ func (r *recorder) begin(path string) (root int, err error) {
 	r.command, err = start(r.o, path, env)
 	if errors.Is(err, unix.E2BIG) { // with what we add it is too long
 		r.bare()
-		env, _ = environment(os.Environ(), "", "", "")
+		env, _ = commandEnvironment(os.Environ(), "", "", "")
 		r.command, err = start(r.o, path, env)
 	}
 	if err != nil {
@@ -302,7 +302,7 @@ func (r *recorder) begin(path string) (root int, err error) {
 func (r *recorder) bare() {
 	const why = "the environment is as long as the kernel allows, so that nothing can be added to it"
 	if r.hooked {
-		r.absent("hook", why)
+		r.noteAbsence("hook", why)
 		r.warn("the hook is off: " + why)
 	}
 	r.hooked = false
@@ -311,14 +311,14 @@ func (r *recorder) bare() {
 // hook prepares the hook. Without it the observation continues.
 func (r *recorder) hook() {
 	if r.o.Hook == nil {
-		r.absent("hook",
+		r.noteAbsence("hook",
 			"it was switched off (--no-hook): the inside of the program is not seen, steps and what they cost among it")
 	}
 	if r.o.Hook == nil && !r.o.Emulate {
 		return
 	}
 	if err := private.Try(r.makeFolder); err != nil {
-		r.absent("hook", err.Error())
+		r.noteAbsence("hook", err.Error())
 		r.warn("the hook is off: " + err.Error())
 		return
 	}
@@ -344,7 +344,7 @@ func (r *recorder) makeFolder(place string) error {
 }
 
 // unused reports whether nothing can use the run's folder any more.
-func (r *recorder) unused() bool { return r.command == nil || r.exit != nil && r.adopts && childless() }
+func (r *recorder) mayRemoveFolder() bool { return r.command == nil || r.exit != nil && r.adopts && childless() }
 
 func (r *recorder) watchGPUs() {
 	open, page := r.o.OpenGPU, r.page
@@ -352,7 +352,7 @@ func (r *recorder) watchGPUs() {
 		emulate := r.o.Emulate
 		open = func(page string) (GPU, error) { return OpenGPUs(gpu.Options{Emulate: emulate, Page: page}) }
 	}
-	r.absent("gpu", "the driver has not answered so far")
+	r.noteAbsence("gpu", "the driver has not answered so far")
 	r.gpus = WatchGPUs(func() (GPU, error) { return open(page) })
 }
 
@@ -391,7 +391,7 @@ func (r *recorder) run(ctx context.Context) {
 	if r.command != nil {
 		ended, signals = r.command.ended, r.command.signals
 	}
-	r.guarded("observe", r.second)
+	r.survive("observe", r.second)
 	for !r.gone {
 		select {
 		case <-ctx.Done():
@@ -402,16 +402,16 @@ func (r *recorder) run(ctx context.Context) {
 				r.job.Ended(e.cpu)
 			}
 			if r.o.Ended != nil {
-				r.guarded("say that it ended", r.o.Ended)
+				r.survive("say that it ended", r.o.Ended)
 			}
 			return
 		case s := <-signals:
 			r.command.relay(s)
 		case news := <-r.gpus.News:
-			r.guarded("note what the GPUs do", func() { r.hearGPU(news) })
+			r.survive("note what the GPUs do", func() { r.hearGPU(news) })
 		case <-beat.C:
 			beat.Reset(nextTick())
-			if r.guarded("observe", r.tick) && !r.spent() {
+			if r.survive("observe", r.tick) && !r.isCPUSpent() {
 				continue
 			}
 			if r.command == nil {
@@ -424,7 +424,7 @@ func (r *recorder) run(ctx context.Context) {
 
 // spent reports whether we have computed for half the time that we may: the kernel would
 // end us, and the command's exit code would be lost.
-func (r *recorder) spent() bool {
+func (r *recorder) isCPUSpent() bool {
 	if usedCPU() < r.mostCPU/2 {
 		return false
 	}
@@ -542,7 +542,7 @@ func (r *recorder) show(now float64) {
 	if r.o.OnTick == nil || now < r.nextShow {
 		return
 	}
-	if !r.guarded("judge the run so far", func() { r.o.OnTick(r.out.RunSoFar, now) }) {
+	if !r.survive("judge the run so far", func() { r.o.OnTick(r.out.RunSoFar, now) }) {
 		r.o.OnTick = nil
 		return
 	}

@@ -506,16 +506,16 @@ func TestOnTickThatTakesLong(t *testing.T) {
 }
 
 func TestNestedObserve(t *testing.T) {
-	outer, _ := environment([]string{"A=1", "PYTHONPATH=/user"}, "/o/hook", "/o/hook.sock", "")
-	inner, nested := environment(outer, "/i/hook", "/i/hook.sock", "")
+	outer, _ := commandEnvironment([]string{"A=1", "PYTHONPATH=/user"}, "/o/hook", "/o/hook.sock", "")
+	inner, nested := commandEnvironment(outer, "/i/hook", "/i/hook.sock", "")
 	if !nested || !contains(inner, "PYTHONPATH=/i/hook:/user") || !contains(inner, "STOKER_HOOK_SOCKET=/i/hook.sock") || len(inner) != 4 {
 		t.Errorf("inner environment %q", inner)
 	}
-	off, _ := environment(inner, "", "", "")
+	off, _ := commandEnvironment(inner, "", "", "")
 	if len(off) != 2 || !contains(off, "PYTHONPATH=/user") {
 		t.Errorf("without a hook %q", off)
 	}
-	plain, nested := environment([]string{"PYTHONPATH="}, "/i/hook", "/s", "/p")
+	plain, nested := commandEnvironment([]string{"PYTHONPATH="}, "/i/hook", "/s", "/p")
 	if nested || !contains(plain, "PYTHONPATH=/i/hook") || !contains(plain, "STOKER_EMULATED_PAGE=/p") {
 		t.Errorf("from an empty path %q", plain)
 	}

@@ -11,7 +11,7 @@ func (r *recorder) serverMetrics() {
 	}
 	if r.takesRequests() {
 		r.endMetrics()
-		r.absent("metrics", "")
+		r.noteAbsence("metrics", "")
 		return
 	}
 	if r.metrics == nil {
@@ -23,7 +23,7 @@ func (r *recorder) serverMetrics() {
 	if name != "" {
 		r.facts.Software.Server = name
 	}
-	r.absent("metrics", why)
+	r.noteAbsence("metrics", why)
 }
 
 func (r *recorder) endMetrics() {

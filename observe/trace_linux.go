@@ -41,7 +41,7 @@ const mostTold = 4096 // bytes
 
 // quieted keeps libkineto from printing into the command's stderr where a trace may be
 // taken.
-func (r *recorder) quieted(env []string) []string {
+func (r *recorder) quietLibkineto(env []string) []string {
 	set := slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, logLevel+"=") })
 	if set || !r.hooked || r.o.Trace == nil && r.o.Inside == nil {
 		return env
@@ -70,7 +70,7 @@ func (r *recorder) traceSecond(now float64) {
 		}
 	}
 	if r.o.Trace != nil || len(r.traces) > 0 {
-		r.absent("trace", r.whyNoTrace())
+		r.noteAbsence("trace", r.whyNoTrace())
 	}
 }
 
@@ -197,10 +197,10 @@ func (r *recorder) lastTraces() {
 	switch {
 	case r.hooked:
 		if r.keepTraces(); r.o.Trace != nil || len(r.traces) > 0 {
-			r.absent("trace", r.whyNoTrace())
+			r.noteAbsence("trace", r.whyNoTrace())
 		}
 	case r.o.Trace != nil:
-		r.absent("trace", "there is no hook in this run, which takes a trace")
+		r.noteAbsence("trace", "there is no hook in this run, which takes a trace")
 	}
 }
 

@@ -290,7 +290,7 @@ func (j *Job) describe(f *recording.Process, p *process) {
 
 // note says what the user would otherwise miss without knowing why, as it is now.
 func (j *Job) note() {
-	j.hidden = len(j.tree.live) == 0 && !shown(j.tree.path, j.tree.root) && exists(j.tree.root)
+	j.hidden = len(j.tree.live) == 0 && !isVisible(j.tree.path, j.tree.root) && exists(j.tree.root)
 	if p := j.tree.live[j.unread]; p != nil && !p.unread {
 		j.unread = 0
 	}
@@ -320,7 +320,7 @@ func (j *Job) Absent() []recording.Absence {
 	return append(absent, j.machine.absent...)
 }
 
-func shown(proc string, pid int) bool {
+func isVisible(proc string, pid int) bool {
 	_, err := os.Stat(fmt.Sprintf("%s/%d", proc, pid))
 	return err == nil
 }

@@ -128,7 +128,7 @@ func (t *table) discover(now float64) {
 	}
 	slices.Sort(queue)
 	if t.adopter > 0 {
-		queue = append(queue, t.adopted(all)...)
+		queue = append(queue, t.adoptedOrphans(all)...)
 	}
 	seen := make(map[int]bool, len(queue))
 	for len(queue) > 0 && len(t.live) < maxProcesses {
@@ -236,7 +236,7 @@ func (t *table) children(pid int, all map[int][]int) []int {
 
 // adopted are the orphans that the kernel gave us (PR_SET_CHILD_SUBREAPER). Our
 // own nvidia-smi is not one of them.
-func (t *table) adopted(all map[int][]int) []int {
+func (t *table) adoptedOrphans(all map[int][]int) []int {
 	var found []int
 	for _, pid := range t.children(t.adopter, all) {
 		if pid == t.root || t.live[pid] != nil {

@@ -62,7 +62,7 @@ func openNVML(o Options, l loadHooks, absent *absences) (source, error) {
 				return nil, fmt.Errorf("find our own binary: %w", err)
 			}
 			path = filepath.Join(filepath.Dir(self), systemLibrary)
-			if err := trusted(path, self); err != nil {
+			if err := checkOwners(path, self); err != nil {
 				return nil, err
 			}
 		}

@@ -14,7 +14,7 @@ import (
 // be a plain file of root's, of this user's or of whoever owns the binary, in a
 // folder where no other user can replace it. In a sticky one, as /tmp,
 // that takes an owner of these.
-func trusted(path, binary string) error {
+func checkOwners(path, binary string) error {
 	var own, file, folder unix.Stat_t
 	if err := unix.Stat(binary, &own); err != nil {
 		return fmt.Errorf("look at %s: %w", binary, err)

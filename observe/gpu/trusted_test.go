@@ -52,14 +52,14 @@ func TestTrusted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := trusted(library, binary); (err != nil) != c.refused {
+		if err := checkOwners(library, binary); (err != nil) != c.refused {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	dir := t.TempDir()
 	_ = os.WriteFile(dir+"/real", nil, 0o600)
 	_ = os.Symlink("real", dir+"/link")
-	if trusted(dir+"/link", dir+"/real") == nil || trusted(dir+"/none", dir+"/real") == nil {
+	if checkOwners(dir+"/link", dir+"/real") == nil || checkOwners(dir+"/none", dir+"/real") == nil {
 		t.Error("a link or nothing was trusted")
 	}
 }

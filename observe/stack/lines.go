@@ -35,7 +35,7 @@ func (c *code) lineFromLocations(unit int) (line, units int) {
 		i++
 		switch kind := head >> 3 & 15; {
 		case kind == 13 || kind == 14: // any number of lines on
-			now += c.signed(i)
+			now += c.readSigned(i)
 		case kind >= 10 && kind <= 12: // this line, the next or the one after
 			now += int(kind) - 10
 		}
@@ -52,7 +52,7 @@ func (c *code) lineFromLocations(unit int) (line, units int) {
 
 // signed reads a number of six bits a byte, least first; the lowest bit of all is its
 // sign.
-func (c *code) signed(i int) int {
+func (c *code) readSigned(i int) int {
 	v := 0
 	for shift := 0; i < len(c.table) && shift < 30; shift += 6 {
 		v |= int(c.table[i]&63) << shift

@@ -56,7 +56,7 @@ const mostPlaces = 24
 
 // fetched are the places of a stack inside of a fetch, outermost first, added to a
 // list; false where the thread is in none.
-func fetched(stack []place, into []recording.Place) ([]recording.Place, bool) {
+func placesInFetch(stack []place, into []recording.Place) ([]recording.Place, bool) {
 	begin := -1
 	for i, p := range stack {
 		if p.code != nil && p.code.part == fetch {
@@ -82,7 +82,7 @@ func fetched(stack []place, into []recording.Place) ([]recording.Place, bool) {
 // Then comes the innermost function that names the work, if that is another one. If a
 // DataLoader called the own line, as it calls a sampler, the loader's function comes first. The
 // result is false if there is no place.
-func around(stack []place, into []recording.Place, server bool) ([]recording.Place, bool) {
+func placesOutsideFetch(stack []place, into []recording.Place, server bool) ([]recording.Place, bool) {
 	var call, loader, telling, preparing *place
 	for i := range stack {
 		p := &stack[i]

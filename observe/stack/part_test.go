@@ -37,7 +37,7 @@ func TestAround(t *testing.T) {
 			file, name, _ := strings.Cut(frame, " ")
 			stack = append(stack, place{code: &code{file: file, name: name, part: inside}})
 		}
-		places, found := around(stack, nil, false)
+		places, found := placesOutsideFetch(stack, nil, false)
 		var got []string
 		for _, p := range places {
 			got = append(got, p.File+" "+p.Function)

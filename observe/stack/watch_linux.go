@@ -338,10 +338,10 @@ func (t *target) look(l *looker, now time.Time) error {
 	}
 	t.last, t.failed = now, 0
 	who := t.For
-	places, in := fetched(found, l.places[:0])
+	places, in := placesInFetch(found, l.places[:0])
 	if !in && !who.Worker { // a worker without anything to do
 		who.Outside = true
-		places, in = around(found, places, t.Server)
+		places, in = placesOutsideFetch(found, places, t.Server)
 	}
 	if l.places = places; in {
 		asleep, awaits := sleeps(l.buffer[:n]), recording.Awaits("")
