@@ -35,7 +35,7 @@ type Answer struct {
 	Notes   []string  // the assumptions
 }
 
-// Compute is the device's time for a step; unknown where nothing tells it.
+// Compute returns the device's time for a step. It is unknown if no input gives it.
 func (a Answer) Compute() stoker.Interval {
 	for _, s := range a.Stages {
 		if s.Resource == stoker.GPU {
@@ -61,8 +61,8 @@ type Limit struct {
 	Time     stoker.Interval // seconds per step
 }
 
-// Demand is what the device needs to compute 100 % of the time, regardless of the
-// setup has. Unknown where the costs are.
+// Demand is the rate at which the device takes data if it computes all the time. It does not
+// depend on what the setup delivers, and is unknown if the costs are.
 type Demand struct {
 	Samples  stoker.Interval `json:"samples_per_s"`        // of the machine
 	Storage  stoker.Interval `json:"storage_bytes_per_s"`  // of the machine
@@ -97,7 +97,7 @@ type Point struct {
 	Fits        Truth // in device memory
 }
 
-// Truth is yes, no, or not known. What has not been modelled is neither.
+// Truth is yes, no, or not known. A question that is not modelled has neither answer.
 type Truth string
 
 // The three truths.

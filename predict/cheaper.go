@@ -15,8 +15,8 @@ func (b Baseline) Cheaper(cost stoker.Interval) Forecast {
 	return b.forecast(after, true, nil)
 }
 
-// MovedToDevice forecasts the job where a part of preparing is done on the device instead: a sample costs that share of
-// the core time that it costs now, and each step takes so many seconds longer.
+// MovedToDevice forecasts the job with a part of its preparation moved to the device. A sample
+// then costs the share cost of its core time, and each step takes added seconds longer.
 func (b Baseline) MovedToDevice(cost, added stoker.Interval) Forecast {
 	after := b.Setup
 	after.PrepareCPU = bounds.Multiply(after.PrepareCPU, bounds.OneOfSeveral(cost))

@@ -33,7 +33,8 @@ func (s Setup) CoresGot(workers float64) float64 {
 // othersCount reports whether the machine's other users take so much of it that they count.
 func othersCount(others, cores float64) bool { return others > 0.1*cores }
 
-// coreShare is the part of a core that one of the job's threads gets, all of which want one.
+// coreShare returns the part of a core that each of the job's threads gets while all of them
+// want one.
 func (p *numbers) coreShare(v bounds.View) float64 {
 	if threads := p.threads[v]; p.cores[v] > 0 && threads > 0 {
 		return min(1, p.coresFor(v, threads)/threads)
@@ -57,8 +58,8 @@ func (p *numbers) launchDelay(v bounds.View) float64 {
 	return 0
 }
 
-// threadsNow is how many of the job's threads want a core at a time: those that launch,
-// and workers while they do not wait for what they read.
+// threadsNow returns how many of the job's threads want a core at the same time: the launching
+// threads, and the workers that do not wait for a read.
 func (p *numbers) threadsNow(v bounds.View) float64 {
 	busy := 1.0
 	if p.workers > 0 {
@@ -71,9 +72,9 @@ func (p *numbers) threadsNow(v bounds.View) float64 {
 	return p.gpus * busy
 }
 
-// beside is the core time of a step that is not spent on its batch. A thread that spins
-// for the device does so less if it is off its core; the pessimist counts on no such
-// thing, and next to others it was not seen (bench/gains/RESULTS.md).
+// beside returns the core time of a step that is not spent on its batch. A spinning thread uses
+// less if it is off its core. The pessimistic view does not count on that, and it was not seen
+// next to other threads (bench/gains/RESULTS.md).
 func (p *numbers) beside(t times, v bounds.View) float64 {
 	spin, share := orNone(p.spin[v]), p.coreShare(v)
 	if math.IsNaN(p.loopCPU[v]) {
@@ -85,9 +86,9 @@ func (p *numbers) beside(t times, v bounds.View) float64 {
 	return orNone(p.loopCPU[v]) + spin*share
 }
 
-// queueing is how much longer a batch takes to be made because its process blocks on a
-// core: as measured, and less in proportion where fewer threads want one. That more of
-// them do is what the cores' own time says.
+// queueing returns how much longer a batch takes because its process waits for a core. It is the
+// measured wait, reduced in proportion if fewer threads want a core. If more of them do, the
+// cores' own part of the path counts it.
 func (p *numbers) queueing(v bounds.View) float64 {
 	if !(p.crowd > 0) {
 		return p.queue[v]

@@ -14,10 +14,10 @@ const NoWork = 1e-12
 // has them at its best. [J]
 const directReads = 16
 
-// ReadDirectly is a setup whose device reads on its own (GPUDirect Storage): the stored data crosses the
-// host link once, at the rate of page-locked copies, and no core prepares anything. Published reads of
-// 26.1 GB/s from NVMe and 28.3 GB/s over NFS with RDMA to an L40S on PCIe 4.0 (gds-report.pages.dev,
-// read 2026-11) lie at that link's 25 GB/s.
+// ReadDirectly returns the setup with a device that reads by itself (GPUDirect Storage). The
+// stored data crosses the host link once, at the rate of page-locked copies, and no core
+// prepares anything. Published reads of 26.1 GB/s from NVMe and 28.3 GB/s over NFS with RDMA to
+// an L40S on PCIe 4.0 (gds-report.pages.dev, read 2026-11) are close to that link's 25 GB/s.
 func (s Setup) ReadDirectly() Setup {
 	s.Pinned, s.Decoded = true, s.Sample
 	s.PrepareCPU, s.HandOver, s.PrepareRate = stoker.Exactly(NoWork), stoker.Exactly(NoWork), stoker.Interval{}

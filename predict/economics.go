@@ -41,7 +41,7 @@ func PricesOf(gpu hardware.GPU) Prices {
 	return p
 }
 
-// With returns the prices with those of own that are set.
+// With returns the prices, with every price that own sets in place of its own.
 func (p Prices) With(own Prices) Prices {
 	for _, f := range []struct {
 		to    *float64
@@ -57,7 +57,7 @@ func (p Prices) With(own Prices) Prices {
 	return p
 }
 
-// Validate returns an error where a price cannot be.
+// Validate returns an error for a price that is impossible.
 func (p Prices) Validate() error {
 	for _, f := range []struct {
 		name, unit string
@@ -86,14 +86,14 @@ type Waste struct {
 	Notes    []string        // the assumptions
 }
 
-// Idle is what idling costs: hours are GPU hours (hours times GPUs), share the
-// part of them in which the device stalls. Two things are not in it: the host's
-// own power, and that what the device draws above waiting buys work.
+// Idle prices the idle time. hours are GPU hours (hours times GPUs), share is the part of them
+// in which the device stalls. The host's power is left out. So is the power that a device draws
+// above its waiting power: that buys work.
 func Idle(gpu hardware.GPU, share stoker.Interval, hours float64, prices Prices) Waste {
 	return IdleAt(WaitingPower(gpu), share, hours, prices)
 }
 
-// IdleAt is Idle if it is known what the device draws while it is waiting, watts.
+// IdleAt is Idle for a device whose power while it waits is known, in watts.
 func IdleAt(watts, share stoker.Interval, hours float64, prices Prices) Waste {
 	w := Waste{GPUHours: bounds.Scale(share, hours)}
 	pue := prices.PUE
@@ -123,9 +123,9 @@ func knownPrice(v float64) float64 {
 // to draw, for the upper end: pauses of milliseconds leave clocks and voltage up.
 const thermalIdle = 0.3
 
-// WaitingPower is what a device draws while a job on it is waiting, watts: more than
-// without a job, because of its context and because its clocks stay up, less than
-// while it computes. Unknown where the row has no idle power.
+// WaitingPower returns what a device draws while its job waits, in watts. That is more than
+// without a job, because of the CUDA context and because the clocks stay up, and less than while
+// it computes. It is unknown if the row has no idle power.
 func WaitingPower(gpu hardware.GPU) stoker.Interval {
 	if !gpu.IdlePower.Known() {
 		return stoker.Unknown()

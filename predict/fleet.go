@@ -42,8 +42,8 @@ type Account struct {
 	PlantLitres stoker.Interval // consumed by power plants
 }
 
-// What training usually loses to failures. [J] but for the likely restart: the median of 11 minutes
-// of automatic restarts on 504 B200 (arXiv:2605.09370).
+// What training usually loses to failures. All are judgement [J] except the likely restart: the
+// median of 11 minutes of automatic restarts on 504 B200 (arXiv:2605.09370).
 var (
 	usualCheckpoint = stoker.Interval{Low: 2, Point: 10, High: 60}
 	usualRestart    = stoker.Interval{Low: 5 * 60, Point: 11 * 60, High: 20 * 60}
@@ -149,7 +149,7 @@ func orUsual(i, usual stoker.Interval) stoker.Interval {
 	return usual
 }
 
-// Sources are where the account's figures come from, for people.
+// Sources names where the account's figures come from.
 func (f Fleet) Sources() []string {
 	lines := []string{
 		"power of a GPU that computes: " + hardware.BusyPower.Source, "power of hosts: " + hardware.HostPower.Source,

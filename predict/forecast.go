@@ -22,7 +22,7 @@ type Forecast struct {
 	Notes    []string // what the forecast assumes or leaves out
 }
 
-// NoForecast is that of a job of which nothing is known.
+// NoForecast returns the forecast of a job about which nothing is known.
 func NoForecast() Forecast {
 	none := stoker.Unknown()
 	return Forecast{Step: none, Speedup: none, Throughput: none, Stall: none, Residual: math.NaN()}
@@ -39,8 +39,8 @@ type Baseline struct {
 	// than that. NaN if it is not known.
 	Busy float64
 
-	// Alters says why changes would give other samples to train on; "" where they would not, nil where
-	// nothing could. Such a change is forecast nothing.
+	// Alters returns why changes would give other samples to train on, or "" if they would not.
+	// It is nil if no change could. Such a change gets no gain.
 	Alters func(changes ...stoker.Change) string
 
 	// Uncrowded is Step where workers leave the launching thread a core, as the optimist has it; 0: as it is.
@@ -49,8 +49,8 @@ type Baseline struct {
 	played map[queue]float64 // so that the job as it was is played once
 }
 
-// BatchBytes is the size of a batch as it is copied to the device, unknown where
-// none was seen.
+// BatchBytes returns the size of a batch as it is copied to the device; unknown if no batch was
+// seen.
 func (b Baseline) BatchBytes() float64 { return b.Batch * bounds.Given(b.Decoded).Point }
 
 // Loop is the time of a step whose input is there.
@@ -62,12 +62,12 @@ func (b Baseline) Loop() stoker.Interval {
 	return bounds.InEachView(func(v bounds.View) float64 { return p.loopTime(p.partTimes(v, v), v) })
 }
 
-// Forecast says what changes of settings are worth. The law is solved for the job as
-// it was and as it would be, with the same costs, and the measured step is carried
-// over: where nothing changes nothing is gained, and what a law gets wrong in both
-// cancels. The part that it cannot explain of the measured step may grow with the step, stay as
-// it is or go; all three are inside of the interval. What alters the samples is forecast
-// nothing: another training is no faster one.
+// Forecast returns what changes of settings are worth. It solves the law for the job before and
+// after the change, with the same costs, and scales the measured step by the ratio. A change
+// without effect then gains nothing, and an error that the law makes in both cancels. The part
+// of the measured step that the law cannot explain may grow with the step, stay or go; the
+// interval covers all three. A change that alters the samples gets no gain: another training is
+// not a faster one.
 func (b Baseline) Forecast(changes ...stoker.Change) Forecast {
 	if b.Alters != nil {
 		if why := b.Alters(changes...); why != "" {
@@ -163,8 +163,9 @@ func (f *Forecast) solveBoth(b Baseline, was, is *numbers, changed bool) {
 	}
 }
 
-// leastStep is how short a step gets at best, regardless of its input: the device computes
-// as long as before, as well as that was measured. 0 where nothing measured bounds it, or where its own work changes.
+// leastStep returns the shortest step that is possible with any input: the device computes as
+// long as before, as far as that was measured. It is 0 if no measurement bounds it, or if the
+// device's own work changes.
 func (b Baseline) leastStep(was, is *numbers) float64 {
 	if is.batch != was.batch || is.step != was.step {
 		return 0
@@ -172,7 +173,7 @@ func (b Baseline) leastStep(was, is *numbers) float64 {
 	return min(b.Took, stat.Or(b.Busy, 0)*b.Took*lawError.Low)
 }
 
-// raiseTo is an interval of which nothing is below a least value.
+// raiseTo raises the ends and the point of an interval to at least a value.
 func raiseTo(least float64, i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: max(least, i.Low), Point: max(least, i.Point), High: max(least, i.High)}
 }
@@ -191,8 +192,8 @@ func (b Baseline) batchKnown() bool {
 	return b.Counted || b.Batch > 1
 }
 
-// explainStep is the step after a change, likely: what the law leaves out of the measured
-// step is put down to the input where that binds, since the loop was measured on its own.
+// explainStep returns the likely step after a change. If the input binds, it attributes what the
+// law leaves unexplained to the input, because the loop was measured without it.
 func (b Baseline) explainStep(was, is *numbers) float64 {
 	before, after := was.partTimes(bounds.Likely, bounds.Likely), is.partTimes(bounds.Likely, bounds.Likely)
 	step, loop, _ := was.combine(before, bounds.Likely)
@@ -336,9 +337,9 @@ func (s *Setup) setCopies(take stoker.Interval) {
 	s.Copy = take
 }
 
-// elsewhere says that other processes prepare batches than those whose waiting for a
-// core was measured: they may wait as long, or not. Whoever waited for the machine's
-// other users will wait again.
+// elsewhere widens the waits for a core, because other processes prepare the batches than those
+// whose waits were measured. A process that waited for the machine's other users will wait
+// again.
 func (s *Setup) elsewhere() {
 	if !bounds.IsSet(s.Queue) {
 		return

@@ -9,12 +9,11 @@ import (
 
 // Priors of a setup that no run measured.
 var (
-	// collect is what the trainer's process spends on a batch that a worker hands
-	// it, seconds per byte: mapping the memory, unpickling, copying to page-locked
-	// memory. Prior: from one copy at 10 GB/s to the 340 to 665 us per image of
-	// 562 KB (500x375x3 bytes) that a fit of public curves of PyTorch's DataLoader
-	// needs (ternaus/imread_benchmark, read 2026-11), which is a ceiling of 1,500
-	// to 2,900 images/s per trainer.
+	// collect is what the trainer's process spends on a batch from a worker, in seconds per
+	// byte: mapping the memory, unpickling, copying to page-locked memory. The prior goes from
+	// one copy at 10 GB/s to the 340 to 665 us per image of 562 KB (500x375x3 bytes) that a fit
+	// of public curves of PyTorch's DataLoader needs (ternaus/imread_benchmark, read 2026-11).
+	// That is a ceiling of 1,500 to 2,900 images/s per trainer.
 	collect = stoker.Interval{Low: 0.1e-9, Point: 0.4e-9, High: 1.2e-9}
 
 	// spinning is the share of a core that a launching thread uses while its
@@ -30,18 +29,16 @@ const (
 
 // Start values of the law. Each names its source.
 var (
-	// handOver is the cost of handing one batch from a worker to the trainer,
-	// core seconds per byte, both sides together: the batch is collated into fresh
-	// shared memory, every page of which is made again and mapped twice. Measured
-	// 2026-11-21 with bench/handover.py on 2 cores AMD EPYC, torch 2.15, two runs:
-	// medians 1.14 and 1.31 ns/byte for 9.6 MB, 1.26 and 1.47 for 2.4 MB; 1.11 to
-	// 1.93 over all pairs (n = 24).
+	// handOver is the cost of passing one batch from a worker to the trainer, in core seconds
+	// per byte, both sides together. The batch is collated into new shared memory, whose pages
+	// are all allocated again and mapped twice. Measured 2026-11-21 with bench/handover.py on 2
+	// cores AMD EPYC, torch 2.15, two runs: medians 1.14 and 1.31 ns/byte for 9.6 MB, 1.26 and
+	// 1.47 for 2.4 MB; 1.11 to 1.93 over all pairs (n = 24).
 	handOver = stoker.Interval{Low: 1.1e-9, Point: 1.3e-9, High: 1.9e-9}
 
-	// handOverLarge is the same for batches above largeBatch: without workers
-	// they are made of fresh pages as well, so less is added. Same runs: 0.34 and
-	// 0.37 ns/byte for 38.5 MB, 0.44 and 0.58 where the trainer reads them; 0.26
-	// to 0.65 over all pairs (n = 24).
+	// handOverLarge is the same for batches above largeBatch. It is less, because without
+	// workers such a batch is made of new pages as well. Same runs: 0.34 and 0.37 ns/byte for
+	// 38.5 MB, 0.44 and 0.58 if the trainer reads them; 0.26 to 0.65 over all pairs (n = 24).
 	handOverLarge = stoker.Interval{Low: 0.25e-9, Point: 0.45e-9, High: 0.65e-9}
 
 	// crowding is the factor by which a core slows down when its neighbours come
@@ -69,17 +66,16 @@ var (
 	spawnStart = stoker.Interval{Low: 1, Point: 3, High: 8}
 )
 
-// lawError is by which factor a step differs from what the law says though all its
-// costs are known: taking a batch from a queue, waking up, caches that are shared
-// now. Residuals of the labelled runs whose loop binds after the change
-// (bench/labelled, 2026-11-21, n = 4): 1.00 to 1.04.
+// lawError is the factor between a real step and the law's if all costs are known: taking a
+// batch from a queue, waking up, caches that are now shared. From the residuals of the labelled
+// runs whose loop binds after the change (bench/labelled, 2026-11-21, n = 4): 1.00 to 1.04.
 var lawError = stoker.Interval{Low: 0.98, Point: 1.01, High: 1.05}
 
-// takeOver is what a batch of a worker costs the launching thread, core seconds: a queue, and a
-// file descriptor and a mapping for each of its tensors. Measured 2026-11-23 on the same
-// machine, torch 2.15, in batches of a tensor of samples and one of labels that lay ready:
-// median 1.1 ms (0.9 to 1.8) without bytes, 1.3 to 1.7 ms for 0.4 and 1.6 MB (n = 50 batches of
-// each of 6 loaders). Of a batch of 8 tensors it was three times that of 2, 2026-11-28, n = 600.
+// takeOver is what a worker's batch costs the launching thread, in core seconds: a queue, and a
+// file descriptor and a mapping for each tensor. Measured 2026-11-23 on the same machine, torch
+// 2.15, for batches of a tensor of samples and one of labels that were ready: median 1.1 ms (0.9
+// to 1.8) without bytes, 1.3 to 1.7 ms for 0.4 and 1.6 MB (n = 50 batches of each of 6 loaders).
+// A batch of 8 tensors cost three times as much as one of 2 (2026-11-28, n = 600).
 var takeOver = stoker.Interval{Low: 0.9e-3, Point: 1.1e-3, High: 1.8e-3}
 
 // giveOver is what handing a batch to the trainer costs a worker regardless of its bytes, core seconds,
@@ -177,8 +173,8 @@ func (p *numbers) readTimes(v bounds.View) (busy, alone float64) {
 	return busy, alone
 }
 
-// answerTime is for how long a worker blocks on the reads of a batch, if nothing
-// else asks; as far as that is known.
+// answerTime returns how long a worker waits for the reads of a batch if no other process reads,
+// as far as that is known.
 func (p *numbers) answerTime(v bounds.View) float64 {
 	samples := p.batch * p.misses[v]
 	return orNone(samples*p.sample[v]/p.storage[v]) + orNone(samples*p.perFile[v]*p.latency[v])
@@ -196,7 +192,7 @@ func (p *numbers) preparing(v bounds.View) float64 {
 	return (p.batch*p.prepare[v]*p.single[v] + p.moving*p.costGiving(v, bytes)) * p.slowing(v)
 }
 
-// costGiving is what a worker spends on handing over a batch in this view, core seconds.
+// costGiving returns what a worker spends on passing a batch to the trainer, in core seconds.
 func (p *numbers) costGiving(v bounds.View, bytes float64) float64 {
 	if p.tensors == 0 { // priors of described setups were fitted to whole pipelines
 		return costHandOver(v, bytes)
@@ -207,9 +203,8 @@ func (p *numbers) costGiving(v bounds.View, bytes float64) float64 {
 // costHandOver is what handing over a batch costs in this view, core seconds.
 func costHandOver(v bounds.View, bytes float64) float64 { return v.TakePart(handOver) * bytes }
 
-// costFreshPages is what a batch costs the launching thread that is so large that its
-// memory is taken and given back again each time: what handing one over adds to it is
-// less by as much.
+// costFreshPages returns what a batch costs the launching thread if it is so large that its
+// memory is allocated and freed each time. With workers it does not, so handing over adds less.
 func costFreshPages(v bounds.View, bytes float64) float64 {
 	if bytes <= largeBatch {
 		return 0
@@ -217,9 +212,8 @@ func costFreshPages(v bounds.View, bytes float64) float64 {
 	return (v.TakePart(handOver) - v.TakePart(handOverLarge)) * bytes
 }
 
-// HandOver is what handing a batch from a worker to its trainer adds to its
-// costs without workers: core seconds, both sides together; unknown where the
-// batch's size is.
+// HandOver returns what workers add to the cost of a batch by passing it to the trainer, in core
+// seconds, both sides together. It is unknown if the size of a batch is.
 func HandOver(bytes float64) stoker.Interval {
 	per := handOver
 	if bytes > largeBatch {
@@ -263,10 +257,10 @@ func orNone(v float64) float64 {
 	return 0
 }
 
-// loopTime is the time of a step whose input is there: the copy from pageable memory
-// adds to the kernels, one from page-locked memory runs next to them unless it is
-// queued on their stream, as the pessimist expects. A copy that was measured is
-// what the device waited for it. The visible part of the exchange between ranks follows.
+// loopTime returns the time of a step whose input is ready. A copy from pageable memory adds to
+// the kernels. A copy from page-locked memory runs next to them, unless it is queued on their
+// stream, as the pessimistic view expects. A measured copy counts for as long as the device
+// waited for it. The visible part of the exchange between ranks is added.
 func (p *numbers) loopTime(t times, v bounds.View) float64 {
 	compute, copied := orNone(t[onCompute])+orNone(t[onSync])+p.launchDelay(v)+p.taking[v], orNone(t[onCopy])
 	if p.pinned && v != bounds.Pessimist && math.IsNaN(p.copied[v]) {
@@ -326,9 +320,9 @@ func (p *numbers) combine(t times, v bounds.View) (step, loop float64, bound int
 	return joinStages(input, loop, p.sharp) + p.refill(t, v, loop, input > loop), loop, bound
 }
 
-// playQueue is the step of the loader's queue, batch by batch; false if it is not
-// asked for, not known what the queue holds, or where the closed form is as exact:
-// all batches alike, and no epoch ends.
+// playQueue plays the loader's queue batch by batch and returns the step. It returns false if
+// nobody asked for it, if the queue's content is unknown, or if the closed form is as exact: all
+// batches are alike, and no epoch ends.
 func (p *numbers) playQueue(t times, v bounds.View, loop float64) (float64, bool) {
 	const most = 4096 // batches under way that are played; more have the closed form
 	known := p.workers >= 1 && p.workers*p.prefetch <= most && t[making] > 0 && !(p.rate[v] > 0)
@@ -355,11 +349,10 @@ func (p *numbers) playQueue(t times, v bounds.View, loop float64) (float64, bool
 	return step, true
 }
 
-// stragglingNow is by how much workers are slower together than each on its own,
-// because batches are handed out in order: while the one that comes next is late, the
-// others have done their share and wait. Fitted with sharp to the queue that play plays,
-// 1 to 64 workers, prefetch 2 to 8, CV up to 1, by least squares on 2026-11-22: 0.5 % off
-// in the mean, 6 % at most (queue_test.go).
+// stragglingNow returns how much slower workers are together than alone, because batches are
+// delivered in order: while the next batch is late, the other workers finish their share and
+// wait. It was fitted, with sharp, to the queue of play for 1 to 64 workers, prefetch 2 to 8, CV
+// up to 1, by least squares on 2026-11-22: 0.5 % off on average, 6 % at most (queue_test.go).
 func (p *numbers) stragglingNow() float64 {
 	if p.cv == 0 || p.anyOrder || p.feeds || !(p.workers > 1) {
 		return 1
@@ -370,8 +363,8 @@ func (p *numbers) stragglingNow() float64 {
 // leastCV is the spread of batches below which they count as alike.
 const leastCV = 0.02
 
-// sharpNow is the exponent of joint, fitted to the same queue: the more batches lie
-// ready, the less the two sides feel each other.
+// sharpNow returns the exponent of joint, fitted to the same queue: with more batches ready, the
+// two sides affect each other less.
 func (p *numbers) sharpNow() float64 {
 	if p.cv < leastCV {
 		return math.Inf(1)
@@ -382,10 +375,10 @@ func (p *numbers) sharpNow() float64 {
 	return max(1.5, 2.18*math.Pow(p.prefetch, 0.82)*math.Pow(p.cv, -1.22))
 }
 
-// refill is what an epoch's beginning costs per step: workers start again unless they
-// persist, and the queue is empty. Where input binds, most of the refill is work
-// that had to be done anyway; what remains is that workers idle while the last
-// step of the epoch runs, and that the last round is not full.
+// refill returns what the start of an epoch costs per step. Workers start again unless they
+// persist, and the queue is empty. If the input binds, most of the refill is work that has to be
+// done anyway. The rest is lost: workers idle while the last step of the epoch runs, and the
+// last round is not full.
 func (p *numbers) refill(t times, v bounds.View, loop float64, inputBinds bool) float64 {
 	if p.epoch == 0 || p.workers == 0 {
 		return 0
@@ -416,7 +409,7 @@ func (p *numbers) nextBound(t times, v bounds.View, first int) int {
 	return part
 }
 
-// resourceOf is what a part has to wait for.
+// resourceOf returns the resource that a part uses.
 func (p *numbers) resourceOf(part int) stoker.Resource {
 	if part == onWorker && p.workers == 0 {
 		return stoker.MainThread
@@ -443,8 +436,8 @@ func (p *numbers) isMissing(t times, part int) bool {
 // complete reports whether all parts are known.
 func (p *numbers) complete(t times) bool { return p.certain(t, parts) }
 
-// certain reports whether a part binds regardless of what the unknown ones take: they are
-// none, or itself.
+// certain reports whether a part binds whatever the unknown parts take: none is unknown, or this
+// part alone.
 func (p *numbers) certain(t times, bound int) bool {
 	for part := range parts {
 		if part != bound && p.isMissing(t, part) {
@@ -489,8 +482,8 @@ func (p *numbers) utilization(t times, step float64) stoker.Interval {
 	return bounds.Enclose(worst[onCompute]/(slow*lawError.High), t[onCompute]/step, best[onCompute]/fast)
 }
 
-// atLeastLow is an interval of which only the lower end is known, atMostHigh one of
-// which only the upper is: an unknown part takes time.
+// atLeastLow keeps only the lower end of an interval, atMostHigh only the upper end, because an
+// unknown part takes time too.
 func atLeastLow(i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: i.Low, Point: math.NaN(), High: math.NaN()}
 }

@@ -21,7 +21,7 @@ type lever struct {
 	find func(time float64) float64 // the value by a search, where the time is no such line
 }
 
-// input is what a lever moves.
+// input is what a lever changes.
 type input int
 
 const (
@@ -36,7 +36,7 @@ const (
 	stepTime
 )
 
-// valueAt is the value at which the part takes so long; NaN where none does.
+// valueAt returns the value at which the part takes this long; NaN if no value does.
 func (l lever) valueAt(time float64) float64 {
 	if l.find != nil {
 		return l.find(time)
@@ -79,7 +79,7 @@ func (c *solution) storageLever() lever {
 	return lever{input: storageRate, part: onRead, value: bounds.Given(c.Storage)}
 }
 
-// workerLevers are what a worker does: it reads, prepares and hands over.
+// workerLevers returns the levers of a worker: it reads, prepares and passes on a batch.
 func (c *solution) workerLevers() []lever {
 	if bounds.IsSet(c.PrepareRate) {
 		return []lever{{input: prepareRate, part: onWorker, value: c.PrepareRate}}
@@ -102,8 +102,8 @@ func (c *solution) workerLevers() []lever {
 	return all
 }
 
-// coresTaking is with how many cores their part takes so long, by halving: who blocks on a
-// core does not spin on it meanwhile, so that the time is not one over their number.
+// coresTaking finds by halving the number of cores at which their part takes this long. A thread
+// that waits for a core does not spin on one, so the time is not proportional to 1/cores.
 func (c *solution) coresTaking(time float64) float64 {
 	few, many := 1e-6, 1e12
 	for many/few > 1+rounding {

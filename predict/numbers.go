@@ -137,8 +137,8 @@ func (p *numbers) setCurve(s Setup) error {
 	return nil
 }
 
-// stepCurve is the step time over the batch size; false where neither a curve nor a
-// model with its device is named.
+// stepCurve returns the step time over the batch size; false if the setup names neither a curve
+// nor a model with its device.
 func (s Setup) stepCurve() (device.Curve, bool, error) {
 	if s.Curve.Point != (device.Terms{}) {
 		return s.Curve, true, nil

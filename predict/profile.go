@@ -13,18 +13,18 @@ type Amount struct {
 	Source string // data sheet, paper or measurement, with date; "prior: …" if it is an assumption
 }
 
-// Access is how samples lie in storage.
+// Access is the layout of samples in storage.
 type Access string
 
-// The ways in which samples lie in storage.
+// The layouts of samples in storage.
 const (
 	Files      Access = "files"      // one file per sample: opened, read and closed one by one, in shuffled order
 	Sequential Access = "sequential" // shards or one large file, read in long pieces
 	NoStorage  Access = "none"       // samples are computed, not read
 )
 
-// Profile is what a data set usually costs per sample, for forecasts where
-// nothing was measured: every amount is a prior to the user's own.
+// Profile is what a data set usually costs per sample. Forecasts use it for what was not
+// measured, and the user's own figures replace it.
 type Profile struct {
 	Name    string // our key: "imagenet-jpeg"
 	Title   string
@@ -32,17 +32,18 @@ type Profile struct {
 	Sample  string // what one sample is
 	Access  Access
 
-	// PerToken says that the amounts below are for one token: For makes them
-	// those of a sample.
+	// PerToken says that the amounts below are for one token. For converts them to a sample.
 	PerToken bool
 	counted  bool // its cost is by the token, of a sample with so many
 
 	Stored  Amount // bytes of one sample in storage
 	Decoded Amount // bytes of one sample as it is copied to the device
 	Prepare Amount // seconds of one CPU core to prepare one sample
-	// Transforms is the part of Prepare that is not decoding a JPEG; unset for samples that are none.
+	// Transforms is the part of Prepare other than decoding a JPEG; not set for samples that
+	// are not JPEGs.
 	Transforms stoker.Interval
-	// Spread is the coefficient of variation of the stored bytes from sample to sample, which that of Prepare follows.
+	// Spread is the coefficient of variation of a sample's stored bytes. Prepare varies as
+	// much.
 	Spread Amount
 }
 
@@ -180,8 +181,8 @@ var Profiles = []Profile{
 	},
 }
 
-// For returns the profile with the amounts of one of a workload's samples. The
-// profile itself where its amounts are those of a sample already.
+// For returns the profile with the amounts of one sample of a workload. A profile whose amounts
+// are those of a sample is returned unchanged.
 func (p Profile) For(w device.Workload) Profile {
 	if !p.PerToken || w.Tokens == 0 {
 		return p
@@ -193,8 +194,9 @@ func (p Profile) For(w device.Workload) Profile {
 	return p
 }
 
-// PrepareOn is the core time of a sample on a processor whose rate of decoding was measured: with the fastest of the
-// libraries and transforms of tensors, or with Pillow and its transforms. The zero Amount where a sample is no JPEG.
+// PrepareOn returns the core time of a sample on a processor whose decoding rate was measured:
+// between the fastest library with transforms on tensors, and Pillow with its own transforms. It
+// returns the zero Amount for samples that are not JPEGs.
 func (p Profile) PrepareOn(cpu hardware.CPU) Amount {
 	pillow, fastest := cpu.DecodeRate("pillow"), 0.0
 	for _, library := range cpu.Decode {
@@ -210,17 +212,17 @@ func (p Profile) PrepareOn(cpu hardware.CPU) Amount {
 	}
 }
 
-// sizes says how the cost of a picture goes with its size. Bytes stand for pixels, of which a byte
-// holds two to eleven, and large pictures leave the cache.
+// sizes says how the cost of a picture depends on its size. Stored bytes stand for pixels: a
+// byte holds two to eleven, and large pictures do not fit into the cache.
 const sizes = "scaled with the stored size; Pillow takes 3.5 to 7.2 ns a pixel to decode and 1.3 to 3.5 ns to resize, from " +
 	"0.2 to 48 megapixels at 0.09 to 0.23 bytes a pixel (measured 2026-11-28, 1 core of an AMD EPYC virtual machine)"
 
-// A byte more costs half to one and a half of what those of the usual sample do: the ends of
-// what sizes tells, over its middle.
+// An additional byte costs half to one and a half of a byte of the usual sample: the ends of the
+// ranges in sizes, over their middle.
 const leastOfByte, mostOfByte = 0.5, 1.5
 
-// PrepareOf is the core time of a sample of so many stored bytes: it grows with them, if it is
-// that of a sample and not of a token.
+// PrepareOf returns the core time of a sample with so many stored bytes. It grows with them if
+// the profile is that of a sample, not of a token.
 func (p Profile) PrepareOf(stored stoker.Interval) Amount {
 	if p.counted || !(p.Stored.Point > 0 && stored.Point > 0) || p.Stored.Contains(stored.Point) {
 		return p.Prepare

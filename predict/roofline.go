@@ -10,9 +10,9 @@ import (
 	"github.com/stoker-dev/stoker/predict/device"
 )
 
-// Roofline is what a device can do over arithmetic intensity: FLOP/s, bounded by
-// its peak and by how fast bytes reach it. Device memory counts bytes of device
-// memory; link and input count input bytes, as they are copied or stored.
+// Roofline is what a device can do over arithmetic intensity: FLOP/s, limited by its peak and by
+// the rate at which bytes reach it. The line of device memory counts bytes of device memory;
+// those of link and input count input bytes, as copied or as stored.
 type Roofline struct {
 	GPU       hardware.GPU
 	Precision hardware.Precision
@@ -99,9 +99,9 @@ func (s Setup) DrawRoofline() (Roofline, error) {
 	return r, r.Add(s)
 }
 
-// inputRate is what the setup's input path delivers to one GPU, stored bytes/s: by
-// its storage, workers, cores and collecting process, regardless of the device takes.
-// It counts the parts that are known.
+// inputRate returns what the setup's input path delivers to one GPU, in stored bytes/s: by its
+// storage, workers, cores and collecting process, whatever the device takes. It counts the parts
+// that are known.
 func (s Setup) inputRate() stoker.Interval {
 	p, err := s.compileChecked()
 	if err != nil || !bounds.IsSet(s.Sample) {

@@ -8,8 +8,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// fitsMemory reports whether the batch fits into device memory. A room or a need that
-// is unknown is no room.
+// fitsMemory reports whether the batch fits into device memory. It is unknown if the memory or
+// the need is.
 func (p *numbers) fitsMemory() Truth {
 	need := p.memoryNeed()
 	switch {
@@ -23,7 +23,7 @@ func (p *numbers) fitsMemory() Truth {
 
 func (p *numbers) memoryNeed() float64 { return p.memoryKept() + p.memory*p.batch }
 
-// memoryKept is what a rank keeps regardless of the batch.
+// memoryKept returns what a rank keeps in device memory at any batch size.
 func (p *numbers) memoryKept() float64 { return p.weights + p.sharded/p.rankCount() }
 
 // MemoryError says that a batch does not fit into device memory. Bytes.

@@ -10,10 +10,9 @@ import (
 	"github.com/stoker-dev/stoker/predict/device"
 )
 
-// Setup is what a job is made of: as a person describes it, before any run, or with
-// the costs that a run was measured to have (Baseline). A value of zero is not set;
-// what is unknown stays unknown, as stoker.Unknown() or NaN, or carries a wide
-// interval. Solve answers it.
+// Setup is a job in figures: as a person describes it before any run, or with the measured costs
+// of a run (Baseline). A zero value is not set. An unknown value is stoker.Unknown(), NaN, or a
+// wide interval. Solve solves it.
 //
 // Rates are bytes per second, sizes bytes, costs seconds.
 type Setup struct {
@@ -65,14 +64,14 @@ type Setup struct {
 	Pinned  bool            // batches are copied from page-locked memory
 	Network stoker.Interval // bytes/s of a machine to others, one direction, where there are several
 
-	// What only a run tells; each adds to or takes the place of what the above gives.
+	// Figures that only a run has. Each is added to a figure above or replaces it.
 	Wait stoker.Interval // seconds per sample that its process does nothing but wait
-	// share of Wait in a queue that all processes share: 0 where each blocks on itself, 1 where the
+	// share of Wait in a queue that all processes share: 0 if each waits on its own, 1 if the
 	// device is saturated
 	Shared  stoker.Interval
 	Waiters float64 // processes that stood in that queue; 0: 1
-	// of Step, seconds of launching: they do not grow with the batch, and next to others they wait
-	// for a core
+	// part of Step, in seconds, for launching: it does not grow with the batch, and next to
+	// other threads it waits for a core
 	Launch  stoker.Interval
 	Copy    stoker.Interval // seconds per step that the device stalls on copies
 	LoopCPU stoker.Interval // core seconds per step of everything but loading and spinning
@@ -89,7 +88,7 @@ type Setup struct {
 	Crowd float64 // threads that wanted a core over cores, less 1, when Queue was measured; 0: Queue stays as it is
 }
 
-// atLeastOne is a count, of which 0 means 1.
+// atLeastOne returns a count, with 1 in place of 0.
 func atLeastOne(n float64) float64 {
 	if n == 0 {
 		return 1
@@ -99,8 +98,8 @@ func atLeastOne(n float64) float64 {
 
 func integer(n float64) bool { return n == math.Trunc(n) }
 
-// checkFields returns an error where a field cannot be: it names the field, its value
-// and the expected form. An unknown field is fine.
+// checkFields returns an error for a field with an impossible value. It names the field, the
+// value and the expected form. An unknown field is valid.
 func (s Setup) checkFields() error {
 	if !(s.Batch >= 1 && s.Batch <= bounds.MostCount) {
 		return fmt.Errorf("batch is %v: expected 1 to %v samples per step and GPU", s.Batch, bounds.MostCount)
@@ -188,7 +187,7 @@ func (s Setup) numWorkers() float64 {
 	return s.Workers
 }
 
-// givingWorkers are those of them that get a part of the data set, and so give batches.
+// givingWorkers returns how many workers get a part of the data set, and so deliver batches.
 func (s Setup) givingWorkers() float64 {
 	if s.Shards > 0 && s.Workers > s.Shards {
 		return max(1, s.Shards)
@@ -196,9 +195,10 @@ func (s Setup) givingWorkers() float64 {
 	return s.numWorkers()
 }
 
-// WithStorage sets what a class of storage delivers. In shards samples lie in a row; a
-// sample that is a file costs a read, at most three where directory and inode are not
-// in memory (assumption), one that is an object a request. Each blocks on its answer.
+// WithStorage sets the rates of a class of storage. In shards, samples are stored one after the
+// other. A sample in its own file costs one read, and at most three if directory and inode are
+// not in memory (assumption). A sample that is an object costs a request. Each read waits for
+// its answer.
 func (s Setup) WithStorage(storage hardware.Storage, access Access) Setup {
 	figure := func(f hardware.Figure) stoker.Interval {
 		if !f.Known() {

@@ -28,6 +28,6 @@ func DeferredCost() stoker.Interval { return stoker.Interval{Low: 0.2, Point: 0.
 // bytes and for transforms that cost more.
 func PixelsCost() stoker.Interval { return stoker.Interval{Low: 0.3, Point: 0.43, High: 0.65} }
 
-// DeviceDecodeCost is what stays on the cores of preparing an image where the device
-// decodes and transforms it. [J] Reading and handing over compressed bytes.
+// DeviceDecodeCost returns the core time of an image that remains if the device decodes and
+// transforms it: reading and passing on compressed bytes. [J]
 func DeviceDecodeCost() stoker.Interval { return stoker.Interval{Low: 0.05, Point: 0.1, High: 0.3} }

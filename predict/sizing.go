@@ -11,9 +11,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Sizing is what a setup needs to reach a utilisation. An Unknown interval is a
-// need that its inputs do not tell, or that nothing meets; then Impossible says
-// why.
+// Sizing is what a setup needs to reach a utilisation. A need is Unknown if the inputs do not
+// determine it, or if nothing meets it; then Impossible says why.
 type Sizing struct {
 	Target      float64         // AU, 0 to 1
 	Step        float64         // seconds that a step may take to reach it: likely compute time / Target
@@ -40,9 +39,9 @@ type Need struct {
 	Unit  string // "per GPU", "", "bytes/s", "reads/s", "bool"
 }
 
-// Size says what the setup needs so that its devices compute for the target
-// share of the time, more than 0 to 1. An error says which input cannot be, or
-// that the time of a step must be known.
+// Size returns what the setup needs so that its devices compute for the target share of the
+// time, more than 0 to 1. The error names an impossible input, or says that the time of a step
+// must be known.
 func (s Setup) Size(target float64) (Sizing, error) {
 	if !(target > 0 && target <= 1) {
 		return Sizing{}, fmt.Errorf("target is %v: expected a utilisation of more than 0 and at most 1, such as 0.95",
@@ -176,8 +175,8 @@ func (p *numbers) roomForInput(allowed, loop float64) float64 {
 	return allowed * math.Pow(max(0, 1-math.Pow(loop/allowed, sharp)), 1/sharp)
 }
 
-// sizeWorkers is how many workers prepare a batch in time. Several crowd each
-// other where one does not, so a second round counts with what the first gave.
+// sizeWorkers returns how many workers prepare a batch in time. Several workers slow each other
+// down, so a second round starts from the result of the first.
 func (p *numbers) sizeWorkers(v bounds.View, n need) float64 {
 	q := *p
 	if n.storage > 0 {
@@ -303,7 +302,7 @@ func (z *Sizing) scaleNeeds(times float64) (found bool) {
 	return found
 }
 
-// linkOf is a link that delivers a rate; there is none to buy.
+// linkOf returns a link that delivers a rate. No such link needs to exist.
 func linkOf(rate float64, pinned bool) hardware.Link {
 	f := hardware.Figure{Value: rate, Source: "as needed"}
 	l := hardware.Link{Name: "as needed", Pinned: f, Nominal: f}

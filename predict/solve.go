@@ -8,9 +8,9 @@ import (
 	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
-// Solve answers the setup: how long each part of the path takes per step, what
-// binds, what the device needs. An error says which field cannot be, a
-// *MemoryError that the batch does not fit into device memory.
+// Solve answers the setup: how long each part of the path takes per step, what binds, and what
+// the device needs. The error names a field with an impossible value, or is a *MemoryError if
+// the batch does not fit into device memory.
 func (s Setup) Solve() (Answer, error) {
 	p, err := s.compileChecked()
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *solution) limitOf(part int) Limit {
 	return l
 }
 
-// deviceDemand is what the device asks of the path to compute all the time.
+// deviceDemand returns what the device needs from the path to compute all the time.
 func (c *solution) deviceDemand() Demand {
 	step := c.partTime(onCompute)
 	samples := bounds.Scale(bounds.Divide(stoker.Exactly(c.batch), step), c.gpus)

@@ -167,7 +167,7 @@ func axisValue(name, text string) (float64, error) {
 	return float64(v), err
 }
 
-// checkAxis returns an error where a value cannot be.
+// checkAxis returns an error for a value that its setting cannot have.
 func checkAxis(a Axis) error {
 	if !slices.Contains(AxisNames, a.Name) {
 		return fmt.Errorf("sweep over %q: expected one of %s", a.Name, strings.Join(AxisNames, ", "))
@@ -319,7 +319,7 @@ func (p *numbers) moveTo(a Axis, i int) {
 	}
 }
 
-// setStorage sets what a class of storage answers besides its rate.
+// setStorage sets what a class of storage delivers, except its rate.
 func (p *numbers) setStorage(class hardware.Storage) {
 	access := Sequential
 	if p.perFile[bounds.Likely] > 0 {

@@ -10,8 +10,8 @@ func NewBaseline(took float64) Baseline {
 	return Baseline{Took: took, Settings: stoker.Settings{}, played: map[queue]float64{}}
 }
 
-// Unhurry says what the launching thread would do with a core to itself: it would spin
-// for as long as the device works, at most, and wait for no core next to others.
+// Unhurry sets what the launching thread would do with a core to itself: it spins longer, at most
+// for as long as the device works, and waits for no core.
 func (b *Baseline) Unhurry(spin, device float64) {
 	p, err := b.compile()
 	if err != nil {
@@ -30,8 +30,8 @@ func (b *Baseline) Unhurry(spin, device float64) {
 	b.Launch = bounds.Scale(b.Launch, share)
 }
 
-// SetMeasuredPrepare sets what a sample costs the launching thread, from what a batch was
-// measured to cost with the workers of the setup.
+// SetMeasuredPrepare sets the core time that a sample costs the launching thread, from the
+// measured cost of a batch with the workers of the setup.
 func (s *Setup) SetMeasuredPrepare(took stoker.Interval) { s.PrepareCPU = s.prepareAlone(took) }
 
 // prepareAlone is that cost; it sets what moving a byte costs next to it.

@@ -27,8 +27,8 @@ func (c *solution) listStages() []StageTime {
 	return all
 }
 
-// isUnused reports whether a setup has no such part: there is no collecting without
-// workers, and a rate that was given asks for no cores.
+// isUnused reports whether a setup does not have a part: without workers nothing is collected,
+// and a given rate needs no cores.
 func (c *solution) isUnused(part int) bool {
 	return part == onCollect && c.workers == 0 || part == onCPU && bounds.IsSet(c.PrepareRate) ||
 		part == onSync && c.t[bounds.Likely][onSync] == 0
@@ -158,7 +158,7 @@ func (c *solution) missingExchange() string {
 
 const deviceMemory = "device memory"
 
-// missingInputs names the inputs that were not given, with what the device needs it to be.
+// missingInputs names the inputs that were not given, each with the value that the device needs.
 func (c *solution) missingInputs(d Demand) []Missing {
 	var all []Missing
 	add := func(input, needs string) { all = append(all, Missing{input, needs}) }
@@ -238,7 +238,7 @@ func atLeast(i stoker.Interval, text func(float64) string) string {
 	return "at least " + text(i.Point)
 }
 
-// leverWords say what a lever is: "storage would have to deliver".
+// leverWords names levers in a sentence: "storage would have to deliver".
 var leverWords = map[input]struct {
 	subject, verb string
 	print         func(float64) string
@@ -279,7 +279,8 @@ func (c *solution) waitShare() stoker.Interval {
 // EstimateDecides ends a sentence of Answer.Wrong that may well be true.
 const EstimateDecides = ", the estimate allows that: measure this first"
 
-// whatWouldBind says what would have to be true for another part to bind, what the estimates allow first.
+// whatWouldBind returns what would have to be true for another part to bind, first the changes
+// that the estimates allow.
 func (c *solution) whatWouldBind(a Answer) []string {
 	if !a.Step.Known() {
 		return unless(a.Unknown)
@@ -326,7 +327,7 @@ func unless(unknown []Missing) (all []string) {
 	return all
 }
 
-// listAssumptions says what the answer assumes.
+// listAssumptions returns the assumptions of the answer.
 func (c *solution) listAssumptions() []string {
 	var all []string
 	if c.workers == 0 {

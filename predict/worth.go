@@ -13,7 +13,8 @@ type Worth struct {
 	Utilization stoker.Interval // share of a step in which the device computes then
 }
 
-// Use is a job of which only one thing is known: the share of the time that its device computes.
+// Use is a job of which only one figure is known: the share of the time that its device
+// computes.
 type Use struct {
 	Share  float64 // more than 0, at most 1
 	InLoop bool    // loading and computing take turns
@@ -25,9 +26,9 @@ const saturated = 0.95
 // AtMost is the worth if the device never stalls.
 func (u Use) AtMost() float64 { return 1 / u.Share }
 
-// OnDevice is what a device is worth that takes that share of the time to compute: what the job
-// blocks on stays as it is. If loading and computing take turns, or it is not known that they do
-// not, the time that is saved shortens the step.
+// OnDevice returns the worth of a device that takes that share of the time to compute. What the
+// job waits for does not change. If loading and computing take turns, or may, the saved time
+// shortens the step.
 func (u Use) OnDevice(takes stoker.Interval) Worth {
 	beside := func(takes float64) float64 { return u.AtMost() / math.Max(u.AtMost(), takes) }
 	inTurns := func(takes float64) float64 { return u.AtMost() / (u.AtMost() - 1 + takes) }

@@ -25,9 +25,8 @@ func (v View) PickCost(i stoker.Interval) float64 { return [...]float64{i.Low, i
 // Gain picks from an interval of what saves time: the optimist takes the high end.
 func (v View) Gain(i stoker.Interval) float64 { return [...]float64{i.High, i.Point, i.Low}[v] }
 
-// independent is how far a view goes towards the end of an unknown that is one of
-// several of similar size: three that are independent of each other add up to the
-// root of three, not to three.
+// independent is how far a view moves towards the end of one of several unknowns of similar
+// size. Three independent unknowns add up to the square root of three, not to three.
 const independent = 0.6
 
 // TakePart picks from an interval of one of several independent costs.
@@ -51,7 +50,7 @@ func CostViews(i stoker.Interval) Views {
 	return Views{i.Low, i.Point, i.High}
 }
 
-// FactorViews are costs of which nothing said means 1.
+// FactorViews returns the views of a cost factor that is 1 if it was not given.
 func FactorViews(i stoker.Interval) Views {
 	if !IsSet(i) {
 		i = stoker.Exactly(1)
@@ -70,7 +69,7 @@ func RateViews(i stoker.Interval) Views {
 // IsSet reports whether an interval was given and is known.
 func IsSet(i stoker.Interval) bool { return i != (stoker.Interval{}) && i.Known() }
 
-// Inputs that are no slip is within these: nothing overflows.
+// Limits of plausible inputs. Within them nothing overflows.
 const (
 	Least     = 1e-18
 	Most      = 1e24
@@ -110,8 +109,8 @@ func Add(a, b stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: a.Low + b.Low, Point: a.Point + b.Point, High: a.High + b.High}
 }
 
-// Enclose makes an interval whose point is inside: the three views move several
-// costs at once and may cross where one of them hits a bound.
+// Enclose makes an interval that contains its point. The three views change several costs at
+// once, and may cross if one of them reaches a bound.
 func Enclose(a, point, b float64) stoker.Interval {
 	return stoker.Interval{Low: min(a, point, b), Point: point, High: max(a, point, b)}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Anchor is one measured step of a program. It tells more of the same program
-// elsewhere than all published steps of other programs.
+// Anchor is one measured step of a program. It says more about the same program elsewhere than
+// all published steps of other programs.
 type Anchor struct {
 	// Load is what was measured. A value that is not set is taken to be as in the question:
 	// it is the same program.
@@ -25,8 +25,8 @@ type Anchor struct {
 	Text string // for people: "2,470 samples/s at batch 256 on a100-80gb-sxm"
 }
 
-// likeness is how much of what a program's step was off at one setting it is off
-// at another: the correlation of the two errors, where one thing differs.
+// likeness is the correlation between a program's error at one setting and its error at another,
+// if one thing differs between the two.
 type likeness struct {
 	batch, length float64 // lost per e-fold of batch, of tokens or of the side
 	precision     float64
@@ -44,11 +44,11 @@ var likenesses = map[training]likeness{
 	false: {batch: 0.06, length: 0.06, precision: 0.6, software: 0.45},
 }
 
-// What a program's step on one chip says of another is the error that both share: what
-// its network and software cost everywhere. The error of one chip alone is a width,
-// chosen on a coarse grid so that 85 % of the pairs of one program on two GPUs lie
-// inside, in the repositories that chooseApart names (gpupairs_test.go). The others
-// examine it. It is the host that launches, and another GPU is mostly in another one.
+// A program's step on one chip tells about another chip the error that both share: what its
+// network and software cost everywhere. The error of one chip alone is a width, chosen on a
+// coarse grid so that 85 % of the pairs of one program on two GPUs lie inside, in the
+// repositories that chooseApart names (gpupairs_test.go). The other repositories test it. The
+// launch error belongs to the host, and another GPU is usually in another one.
 var (
 	sameGeneration = doubtWidth{launch: 0.45, device: 0.15}
 	otherChips     = map[training]doubtWidth{
@@ -76,21 +76,20 @@ func common(apart, own float64) float64 { return max(0, 1-apart*apart/(own*own))
 // on one machine differ by some per cent. Assumption.
 const measuring = 0.03
 
-// spreads is how many standard deviations a width is: 85 % of a normal distribution
-// lie within.
+// spreads is the number of standard deviations in a width: 85 % of a normal distribution are
+// inside.
 const spreads = 1.44
 
-// Anchored is the step time of the load over its batch size, carried from a
-// measured step of the same program to another batch size, length, GPU, precision
-// or software:
+// Anchored returns the step time of the load over its batch size, carried from a measured step
+// of the same program to another batch size, length, GPU, precision or software:
 //
-//  1. the anchor says by how much its own curve is off there, in launching and in
-//     computing: as much as makes it agree, each by its doubt;
-//  2. the load's curve is off by that times their likeness;
+//  1. the anchor's curve is off by the factors, in launching and computing, that make it agree
+//     with the measured step, each weighted by its doubt;
+//  2. the load's curve is off by those factors times their likeness;
 //  3. the rest of the doubt is the interval.
 //
-// The interval is that of the batch size of those asked for that is furthest from
-// the anchor's. It fails where the anchor is of another network, or cannot be.
+// The interval is that of the requested batch size that is furthest from the anchor's. It
+// returns an error if the anchor has another network or is impossible.
 func (l Load) Anchored(a Anchor, batches ...float64) (Curve, error) {
 	shareSaid(&l, &a.Load)
 	if err := a.checkFields(&l); err != nil {
@@ -117,7 +116,7 @@ func (l Load) Anchored(a Anchor, batches ...float64) (Curve, error) {
 	return c, nil
 }
 
-// shareSaid fills in what one load says and the other does not: it is one program.
+// shareSaid fills in what one of two loads says and the other does not: both are one program.
 func shareSaid(a, b *Load) {
 	share := func(a, b *Load) {
 		if a.Workload.Name == "" {
@@ -155,8 +154,8 @@ func (a Anchor) checkFields(l *Load) error {
 	return nil
 }
 
-// CheckStep refuses a step of the load, seconds, that no device of its peak can take. Of a load of which
-// network or GPU are not known nothing is refused.
+// CheckStep refuses a step of the load, in seconds, that is too short for any device of its
+// peak. A load with an unknown network or GPU is never refused.
 func (l Load) CheckStep(batch, step float64) error {
 	if l.Workload.Name == "" || l.GPU.Name == "" {
 		return nil
@@ -244,9 +243,9 @@ func (a Anchor) ownStep() float64 {
 	return a.Step // unknown, or more than can be: the step says nothing of it
 }
 
-// fitDoubt is by how much launching and computing are off, as logarithms, where a
-// curve takes that long at a batch; and what doubt is left of either. Of two parts
-// that are both seen the more doubtful one gives more.
+// fitDoubt returns by how much launching and computing are off, as logarithms, if a curve takes
+// the anchor's time at a batch, and the doubt that remains in each. If both parts are visible,
+// the more doubtful one moves more.
 func fitDoubt(t Terms, doubt doubtWidth, a Anchor) (off, left doubtWidth) {
 	batch, step, wide := a.Batch, a.ownStep(), math.Hypot(measuring, a.Doubt/spreads)
 	launch, device := doubt.launch/spreads, doubt.device/spreads
@@ -269,7 +268,7 @@ func fitDoubt(t Terms, doubt doubtWidth, a Anchor) (off, left doubtWidth) {
 	return off, left
 }
 
-// remaining is the doubt where a share of an error is known up to a remainder.
+// remaining returns the doubt that is left if a share of an error is known, with a remainder.
 func remaining(like, own, left float64) float64 {
 	return math.Sqrt((1-like*like)*own*own + like*like*left*left)
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// logPeakPerWatt is how much FLOP/s at 16 bits a board promises per watt of its limit, as
-// the logarithm of the ratio to 1 TFLOP/s per watt: the PCIe board of an A100 has the
-// chip of the SXM board at 250 instead of 400 W, and runs slower for it when it
-// computes. 0 where the sheet lacks either.
+// logPeakPerWatt returns the logarithm of the FLOP/s at 16 bits that a board promises per watt
+// of its limit, over 1 TFLOP/s per watt. The PCIe board of an A100 has the chip of the SXM board
+// at 250 instead of 400 W, and is slower when it computes. It returns 0 if the sheet lacks one
+// of the two.
 func logPeakPerWatt(g hardware.GPU) float64 {
 	if !positive(g.FP16.Value) || !positive(g.PowerLimit.Value) {
 		return 0
@@ -38,7 +38,7 @@ func architecture(g hardware.GPU) string {
 	return "other" // AMD's have no compute capability
 }
 
-// alikeFigures is how far figures of one chip lie apart in different sheets.
+// alikeFigures is the ratio between the figures of one chip in different data sheets.
 const alikeFigures = 1.03
 
 // sameChip reports whether two rows are one chip in one variant, regardless of their
@@ -69,8 +69,8 @@ func gpuTitle(name string) string {
 	return name
 }
 
-// dominates reports whether a chip has as much of all that makes a step quick as
-// another one, as far as sheets agree.
+// dominates reports whether a chip has at least as much as another of everything that makes a
+// step quick, within the precision of data sheets.
 func dominates(a, b hardware.GPU, p hardware.Precision) bool {
 	for _, pair := range [][2]hardware.Figure{
 		{a.Peak(p), b.Peak(p)},

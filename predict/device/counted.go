@@ -17,8 +17,8 @@ var countedTable string
 
 const countSource = "stoker.count of torchvision's network, at the size of image that it was published with"
 
-// Counted are torchvision's networks for classification that Workloads lacks. No step of theirs
-// is published here, so that they are forecast as a network of one's own is.
+// Counted are the classification networks of torchvision that Workloads lacks. No published step
+// of them is known here, so they are forecast like a network of the user's own.
 var Counted = sync.OnceValue(func() []Workload {
 	rows, err := csv.NewReader(strings.NewReader(countedTable)).ReadAll()
 	if err != nil {

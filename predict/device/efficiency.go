@@ -62,10 +62,10 @@ func (i ideal) keysOf() keys {
 // chipKey is the key of the architecture in the precision.
 func (k keys) chipKey() string { return k.compute[1] }
 
-// termsOf is the step time that follows from an ideal and the efficiencies.
-// Computing and moving are joined by the root of their squares: they overlap in
-// some layers and not in others. Their sum fitted as well, with shares of the peak
-// above 1. What a layer takes at least is latency: no factor applies to it.
+// termsOf returns the step time from an ideal and the efficiencies. It joins computing and
+// moving by the root of their squares, because they overlap in some layers only. Their sum
+// fitted as well, but with shares of the peak above 1. The least time of a layer is latency, so
+// no factor applies to it.
 func (e efficiency) termsOf(i ideal) Terms {
 	k := i.keysOf()
 	factor, chip := 1.0, 1.0
@@ -149,8 +149,8 @@ func priorOf(key string) prior {
 	return prior{0, 0.5} // class and pass
 }
 
-// doubtWidth is how far a step may lie from the point, as the logarithm of a ratio:
-// of the time to launch, and of the device's time.
+// doubtWidth is the distance between a step and the point, as the logarithm of a ratio, for the
+// launch time and for the device's time.
 type doubtWidth struct{ launch, device float64 }
 
 // level is how close the nearest measurements are.

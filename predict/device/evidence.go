@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// clue is what a published step says of the efficiencies' errors: a row of
+// clue is what a published step says about the errors of the efficiencies: a row of
 // published.csv, prepared when the efficiencies are fitted.
 type clue struct {
 	network   string // key of the workload
@@ -59,8 +59,7 @@ const (
 	stillExact       = 0.1  // where one was
 )
 
-// kinship is how close a load's chip is to that of a row of the table: 1 is the
-// same one.
+// kinship returns how close a load's chip is to that of a row of the table; 1 is the same chip.
 func kinship(l *Load, name string) float64 {
 	other, known := hardware.FindGPU(name)
 	switch {
@@ -96,10 +95,10 @@ func (all clues) findFor(l *Load) finding {
 // little changes between 0.12 and 0.2.
 const noise = 0.15
 
-// centre is the mean of the errors, each weighted with its likeness and its share
-// in the corrections. Errors further from it than noise are taken for those of
-// their sources and pull no harder than one at that distance (Huber's estimate of
-// location), so that no odd table decides.
+// centre returns the mean of the errors, each weighted with its likeness and its share in the
+// corrections. An error that is further from the mean than noise is attributed to its source,
+// and weighs no more than one at that distance (Huber's estimate of location), so a single odd
+// table does not decide.
 func (f finding) centre(share func(*stepClue) float64) float64 {
 	still, beside := stillNear, 1.0
 	if f.level == exact {
@@ -149,7 +148,7 @@ func ratio(a, b, power float64) float64 {
 	return math.Pow(min(a/b, b/a), power)
 }
 
-// describe says for people what a curve rests on.
+// describe says what a curve is based on.
 func (f finding) describe() string {
 	text := f.describePublished()
 	if f.hostDecides {

@@ -21,19 +21,19 @@ var (
 	// interval holds 80 % of testdata/ranks.csv.
 	reachedOut = stoker.Interval{Low: 0.37, Point: 0.6, High: 0.75}
 
-	// byHost is the share of the host link's rate where GPUs have no link of their
-	// own. Assumption: every byte passes the host twice, and all GPUs at once.
+	// byHost is the share of the host link's rate that GPUs without a link of their own get.
+	// Assumption: every byte crosses the host twice, and all GPUs send at once.
 	byHost = stoker.Interval{Low: 0.15, Point: 0.3, High: 0.5}
 
 	// hidden is the share of the exchange that runs behind the backward pass: from
 	// none, as most of testdata/ranks.csv shows, to the 0.85 that mlsysim takes.
 	hidden = stoker.Interval{Low: 0, Point: 0.25, High: 0.85}
 
-	// together is what ranks of one step cost each other besides, as a share of the
-	// device's time: they wait for the slowest of them, and sums take units from
-	// their kernels. ResNet-50, whose exchange takes 0.3 % of a step, takes 1.024 to
-	// 1.156 times as long on 4 or 8 GPUs of a machine as on one, median 1.047 (n = 11,
-	// testdata/ranks.csv); some of that is the host that they share.
+	// together is the further cost of ranks that share a step, as a share of the device's time:
+	// they wait for the slowest rank, and sums take units from their kernels. ResNet-50, whose
+	// exchange takes 0.3 % of a step, takes 1.024 to 1.156 times as long on 4 or 8 GPUs of a
+	// machine as on one, median 1.047 (n = 11, testdata/ranks.csv); some of that is the shared
+	// host.
 	together = stoker.Interval{Low: 0.01, Point: 0.045, High: 0.12}
 )
 
@@ -58,8 +58,8 @@ type Exchange struct {
 	training  bool
 }
 
-// ExchangeOver is what the load's ranks exchange, where so many machines are joined by a
-// network and their GPUs have that host link.
+// ExchangeOver returns the exchange between the load's ranks on a number of machines, joined by
+// a network, whose GPUs have that host link.
 func (l Load) ExchangeOver(link hardware.Link, network stoker.Interval, machines float64) Exchange {
 	e := Exchange{machines: machines, training: l.Training, beside: 2. / 3} // backward is two of three passes
 	least := math.Min(gradientBytes, bytesPer(l.Precision))
@@ -86,7 +86,7 @@ func (l Load) ExchangeOver(link hardware.Link, network stoker.Interval, machines
 	return e
 }
 
-// nearRate is what a rank sends to the others of its machine.
+// nearRate returns the rate at which a rank sends to the others of its machine.
 func (l Load) nearRate(link hardware.Link) stoker.Interval {
 	if own := l.GPU.NVLink; own.Known() {
 		return bounds.Scale(reached, own.Value)
@@ -108,10 +108,10 @@ func orUnknown(v float64) float64 {
 	return v
 }
 
-// Time is how long an exchange takes where a machine has that many GPUs, seconds; 0
-// if there is no other rank to exchange with. Within a machine gradients go round a ring, (n-1)/n of all bytes; between
-// machines each GPU exchanges its part with its like, through all ports at once.
-// The two overlap but for the pessimist.
+// Time returns how long an exchange takes on machines with that many GPUs, in seconds; 0 if
+// there is only one rank. Within a machine gradients go round a ring, (n-1)/n of all bytes.
+// Between machines each GPU exchanges its part with its peers, through all ports at once. The
+// two overlap, except in the pessimistic view.
 func (e *Exchange) Time(v bounds.View, gpus float64) float64 {
 	if !e.training || gpus*e.machines <= 1 {
 		return 0

@@ -7,7 +7,7 @@ import "math"
 // estimate; it matters for batches of a few samples only.
 const updates = 5
 
-// ideal is what a load would cost a device without losses.
+// ideal is the cost of a load on a device without losses.
 type ideal struct {
 	load    Load
 	compute float64 // seconds per sample at the peak
@@ -35,7 +35,7 @@ func (l Load) withoutLosses() ideal {
 	}
 }
 
-// DeviceBytes is what a step moves through device memory; NaN where that is unknown.
+// DeviceBytes returns what a step moves through device memory; NaN if that is unknown.
 func (l Load) DeviceBytes(batch float64) float64 {
 	i := l.withoutLosses()
 	moved := (i.move*batch + i.weights) * l.GPU.MemoryRate.Value

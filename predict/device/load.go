@@ -37,7 +37,7 @@ func (l Load) checkShard() error {
 		ZeRO3)
 }
 
-// unitsOf is the precision whose units a precision runs on: bf16 runs on those of fp16.
+// unitsOf returns the precision whose units a precision uses: bf16 uses those of fp16.
 func unitsOf(p hardware.Precision) hardware.Precision {
 	if p == hardware.BF16 {
 		return hardware.FP16
@@ -68,11 +68,11 @@ type Load struct {
 	stepwise bool // attention is known to be in single steps, where PyTorch could fuse it: a published step's
 }
 
-// AnyPrecision says that no precision was named: the whole spread from 16 bits
-// to what a program gets that asks for nothing.
+// AnyPrecision says that no precision was named. It covers everything from 16 bits to the
+// default of a program that names none.
 const AnyPrecision hardware.Precision = ""
 
-// variants are the loads that a load may be where something of it is not named.
+// variants returns the loads that a load may be if a part of it is not named.
 func (l Load) variants() (all []Load) {
 	for _, family := range l.families() {
 		l.Workload.Family = family
@@ -87,7 +87,7 @@ func (l Load) variants() (all []Load) {
 	return all
 }
 
-// nameOpenChoices says what the curve spans.
+// nameOpenChoices names the choices that the curve covers.
 func (l Load) nameOpenChoices() string {
 	var what []string
 	if l.Workload.Family == AnyFamily {
@@ -180,11 +180,11 @@ func (l *Load) singleMoves() float64 {
 	return 10
 }
 
-// groupedSlowly is how long a sample's convolutions by groups of channels may take,
-// seconds: at a 25th of the peak outside Tensor Cores, as RegNets of 16 to 24 channels
-// a group in training on an RTX 3090 (huggingface/pytorch-image-models,
-// results/benchmark-train-amp-nhwc-pt112-cu113-rtx3090.csv, 2022: five networks, a
-// 24th to a 14th). Those of ResNeXt are quick, so that only the high end is theirs.
+// groupedSlowly returns how long a sample's convolutions by groups of channels may take, in
+// seconds: at a 25th of the peak outside Tensor Cores, as RegNets of 16 to 24 channels a group
+// in training on an RTX 3090 (huggingface/pytorch-image-models,
+// results/benchmark-train-amp-nhwc-pt112-cu113-rtx3090.csv, 2022: five networks, a 24th to a
+// 14th). ResNeXt's are quick, so only the high end uses it.
 func (l *Load) groupedSlowly() float64 {
 	if !positive(l.Workload.Grouped) || !positive(l.GPU.FP32.Value) {
 		return 0
@@ -192,9 +192,9 @@ func (l *Load) groupedSlowly() float64 {
 	return 25 * l.passes() * l.Workload.Grouped / l.GPU.FP32.Value
 }
 
-// anyEngine reports whether the plan's maker decides what a step takes: for
-// transformers from libraries that move attention's scores through device memory
-// (FasterTransformer) to compilers that fuse all of it (TensorRT).
+// anyEngine reports whether the step time depends on who made the engine's plan. For
+// transformers, libraries differ: FasterTransformer moves attention's scores through device
+// memory, TensorRT fuses all of it.
 func (l *Load) anyEngine() bool { return l.Software == Engine && l.Workload.Family == Transformer }
 
 func (l Load) checkFields() error {
@@ -276,7 +276,7 @@ func (l Load) CheckPrecision() error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// ListPrecisions lists what a GPU has peaks for: "one of fp32, tf32, fp16".
+// ListPrecisions lists the precisions for which a GPU has peaks: "one of fp32, tf32, fp16".
 func ListPrecisions(g hardware.GPU) string {
 	var all []string
 	for _, p := range hardware.Precisions {
@@ -320,8 +320,8 @@ func (l Load) passes() float64 {
 // StepFLOP is the work of a step on one GPU.
 func (l Load) StepFLOP(batch float64) float64 { return l.passes() * l.Workload.Forward.Value * batch }
 
-// families are those that a load's network may belong to: by its samples where
-// nobody said.
+// families returns the families that a load's network may belong to; its samples decide if none
+// was named.
 func (l Load) families() []Family {
 	switch {
 	case l.Workload.Family != AnyFamily:

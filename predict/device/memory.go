@@ -45,20 +45,20 @@ func (l Load) weights() (own, shared float64) {
 	return p * (s.weight + s.gradient + s.optimiser), 0
 }
 
-// recomputed is the share of what the backward pass needs that a network of
-// convolutions keeps if it recomputes block by block: of ResNet-50 the outputs
-// of its blocks, 11 of 44 MB per image at 16 bits, and one block at a time in
-// full, up to 5 MB (derived from its layers).
+// recomputed is the share of the activations that a convolutional network keeps if it recomputes
+// block by block: of ResNet-50 the outputs of its blocks, 11 of 44 MB per image at 16 bits, and
+// one block at a time in full, up to 5 MB (derived from its layers).
 const recomputed = 0.36
 
-// liveInBlock is the share of what a transformer's block keeps for its backward pass that lives at
-// once at inference: 6 of 17 model widths, where the feed-forward part is widest (derived: all that is
-// added later, its input, and four widths inside, with the activation in place).
+// liveInBlock is the share of a transformer block's activations that is in memory at once at
+// inference: 6 of 17 model widths, at the widest point of the feed-forward part (derived: the
+// block's input, the residual that is added later, and four widths inside, with the activation
+// in place).
 const liveInBlock = 6. / 17
 
-// sampleMemory is the least device memory that a sample takes, bytes: what the backward pass
-// needs, or at inference what lives at once: in a block, or of a convolution its input and output.
-// Libraries' workspace comes on top.
+// sampleMemory returns the least device memory of a sample, in bytes. In training that is what
+// the backward pass needs. At inference it is what a block keeps at once, or the input and
+// output of a convolution. The workspace of libraries comes on top.
 func (l Load) sampleMemory() float64 {
 	w := l.Workload
 	kept := w.Stored.Value * bytesPer(l.Precision) / 2

@@ -36,19 +36,19 @@ func (c Curve) At(batch float64) stoker.Interval {
 	return stoker.Interval{Low: c.Low.At(batch), Point: c.Point.At(batch), High: c.High.At(batch)}
 }
 
-// StepCurve is the step time of the load over its batch size:
+// StepCurve returns the step time of the load over its batch size:
 //
-//  1. FLOP and bytes of the workload, peaks of the GPU, and the efficiencies that
-//     published steps reached (fitted.csv) give a first curve;
-//  2. published steps of the same workload correct it, the more the closer they
-//     are in chip, precision and software class, and none that contradicts the
-//     others decides (published.csv);
-//  3. the interval is as wide as the errors at sources that were left out of 1 and
-//     2 (fitted.csv).
+//  1. FLOP and bytes of the workload, peaks of the GPU, and the efficiencies that published
+//     steps reached (fitted.csv) give a first curve;
+//  2. published steps of the same workload correct it, the more the closer they are in chip,
+//     precision and software class; a row that contradicts the others does not decide
+//     (published.csv);
+//  3. the interval is as wide as the errors at sources that were left out of 1 and 2
+//     (fitted.csv).
 //
-// Without a software class or a precision the interval spans all that a program
-// may have, and the point is their geometric middle: what was not said is not taken
-// for the fastest. It fails where the GPU has no peak in the precision.
+// If the software class or the precision is not named, the interval covers all that a program
+// may have, and the point is their geometric middle, not the fastest. It returns an error if the
+// GPU has no peak in the precision.
 func (l Load) StepCurve() (Curve, error) {
 	if err := l.checkFields(); err != nil {
 		return Curve{}, err
@@ -56,10 +56,9 @@ func (l Load) StepCurve() (Curve, error) {
 	return l.spanCurves(func(one Load) Curve { return one.namedCurve() }), nil
 }
 
-// spanCurves is the curve over all families of networks, precisions and software
-// classes that a load may have. Its terms reach over all of theirs, which is more
-// than any has where one launches slowly and another computes slowly: at batches
-// that are named it reaches as far as they do.
+// spanCurves returns one curve over all families of networks, precisions and software classes
+// that a load may have. Its terms cover theirs, which is too wide if one class launches slowly
+// and another computes slowly. At the named batches it is only as wide as they are.
 func (l Load) spanCurves(curve func(Load) Curve, batches ...float64) Curve {
 	var some []Curve
 	for _, one := range l.variants() {
@@ -79,8 +78,8 @@ func (l Load) spanCurves(curve func(Load) Curve, batches ...float64) Curve {
 	return all
 }
 
-// within draws the ends in as far as some curves allow at all of these batches.
-// The point is their middle at the first.
+// within narrows the ends to what some curves allow at all of these batches. The point is their
+// middle at the first batch.
 func (c *Curve) within(some []Curve, batches []float64) {
 	if len(batches) == 0 {
 		return
@@ -119,9 +118,9 @@ func spread(a, b Curve) Curve {
 // priors of its two factors, 0.3 and 0.2, which hold 85 % of a normal distribution.
 const unseenChip = 1.44 * 0.36
 
-// namedCurve is that of a named software class and precision. Where figures of different
-// sources make it slower than a load that cannot be the quicker one, that decides;
-// all that is not known of another chip stays unknown.
+// namedCurve returns the curve of a named software class and precision. Figures of different
+// sources may make it slower than a load that cannot be quicker. Then that load decides, and
+// what is unknown about the other chip stays unknown.
 func (l Load) namedCurve() Curve {
 	c, found := l.ofItself()
 	c.Source = found.describe()
@@ -230,6 +229,6 @@ const quickHost = 1.1
 // written by softmax, and read. Derived.
 const engineMoves = 4
 
-// engines is how far engines for transformers lie apart, as a logarithm: what 85 %
-// of the repositories that were left out ask of them (TestEnginesDiffer).
+// engines is the distance between engines for transformers, as a logarithm: it covers 85 % of
+// the repositories that were left out (TestEnginesDiffer).
 const engines = 0.51

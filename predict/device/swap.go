@@ -7,12 +7,13 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// betweenChips is how far the ratio of a program's steps on two chips may be off, as a logarithm:
-// 85 % of published pairs lie within (otherChips has the standard deviations).
+// betweenChips returns by how much the ratio of a program's steps on two chips may be off, as a
+// logarithm: 85 % of the published pairs are inside (otherChips has the standard deviations).
 func betweenChips(t training) float64 { return spreads * otherChips[t].device }
 
-// Swap is the time that a step's computing takes on another device over that on the load's own. Where the network is
-// not known it is between what the sheets' peaks and their memory bandwidths say.
+// Swap returns the ratio between a step's computing time on another device and on the load's
+// own. If the network is unknown, it is between the ratios of the sheets' peaks and of their
+// memory bandwidths.
 func (l Load) Swap(to hardware.GPU, batch float64) stoker.Interval {
 	other := l
 	other.GPU = to

@@ -20,9 +20,9 @@ func (t Terms) ScaledBy(launch, device float64) Terms {
 	return Terms{Floor: launch * t.Floor, Fixed: device * t.Fixed, PerSample: device * t.PerSample}
 }
 
-// deviceBound is how much of the step time at a batch size is the device's: 1
-// where launches do not matter, 0 where nothing else does. It is the relative
-// change of t(B) per relative change of the device's time.
+// deviceBound returns how much of the step time at a batch size is the device's: 1 if launches
+// do not matter, 0 if only they do. It is the relative change of t(B) per relative change of the
+// device's time.
 func (t Terms) deviceBound(batch float64) float64 {
 	if t.Floor == 0 {
 		return 1

@@ -26,7 +26,7 @@ const (
 	AnySoftware Software = ""
 )
 
-// Family is what limits a network: its kernels resemble those of its family.
+// Family is a class of networks with similar kernels, and so with similar limits.
 type Family string
 
 // The families that efficiencies are fitted for.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// otherFamilies are words in the names of families that are not decoders of attention alone: encoders,
-// encoder-decoders, models that see or hear, and models whose layers keep a state. The values of a file
-// need not show it. The spelling is that of transformers.
+// otherFamilies are words in the names of families that are not decoders with attention only:
+// encoders, encoder-decoders, models that see or hear, and models whose layers keep a state. The
+// values of a file may not show that. The words are spelled as transformers spells them.
 var otherFamilies = []string{
 	"bert", "roformer", "electra", "mpnet", "canine", "xlm", "xlnet", "esm", "esmc", "longformer", "big_bird",
 	"bigbird",

@@ -13,8 +13,8 @@ const (
 	// backward pass. Derived.
 	hiddenGradients = 2. / 3
 
-	// reachedNVLink is the share of NVLink's rate that sums reach; byHost is that of the host link
-	// if GPUs lack one. predict/device/exchange.go has their sources.
+	// reachedNVLink is the share of NVLink's rate that sums reach; byHost is the same share of
+	// the host link if GPUs lack NVLink. predict/device/exchange.go has their sources.
 	reachedNVLink, byHost = 0.65, 0.3
 	// nearLatency and farLatency are of one step of a ring, seconds: nvlinkLatency and
 	// wireLatency of predict/device, with the launch of a kernel.

@@ -18,7 +18,7 @@ const (
 	ZeRO3    Shard = "zero3" // the weights too, gathered layer by layer: FSDP
 )
 
-// Shards lists what a question can name.
+// Shards lists the sharding levels that a question can name.
 var Shards = []Shard{NoShard, ZeRO1, ZeRO2, ZeRO3}
 
 // sharing returns what replicas share: as given, or as is usual in the stack.
@@ -43,7 +43,7 @@ const (
 	Recompute      Activations = "recompute" // all of it is made again
 )
 
-// AllActivations lists what a question can name.
+// AllActivations lists the ways to keep activations that a question can name.
 var AllActivations = []Activations{Keep, Selective, Recompute}
 
 const (
@@ -51,10 +51,10 @@ const (
 	runtimeBytes = 3e9
 	// estimate is how far activations may be off: engines keep more or less of a layer. Assumption.
 	estimate = 1.3
-	// What a parameter takes: a weight and a gradient of 16 bits; Adam's weight of 32 bits and two
-	// moments, or two moments of 8 bits alone.
+	// Bytes of a parameter: a weight and a gradient of 16 bits each; Adam's weight of 32 bits
+	// with two moments, or two moments of 8 bits alone.
 	weightState, gradientState, optimizerState, smallOptimizer = 2, 2, 12, 2
-	// logitBytesKept are those of a logit: in 16 bits, in 32, and its gradient.
+	// logitBytesKept are the bytes of a logit: in 16 bits, in 32, and its gradient.
 	logitBytesKept = 2 + 4 + 4
 )
 

@@ -7,8 +7,8 @@ const (
 	recomputation = "table 3 of Reducing Activation Recomputation in Large Transformer Models, arXiv:2205.05198"
 )
 
-// ungatedInner is the width over that of a token of a part with three matrices that has as many weights as
-// one with two matrices of four times the width.
+// ungatedInner is the inner width, over the model's width, that gives a block of three matrices
+// as many weights as a block of two matrices of four times the width.
 const ungatedInner = 4. * 2 / gated
 
 // deepseek is the latent attention of DeepSeek-V3 and Kimi K2.

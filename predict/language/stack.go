@@ -23,7 +23,7 @@ const (
 	PyTorch   Stack = "pytorch"      // serving with torch.compile, as gpt-fast
 )
 
-// TrainingStacks and ServingStacks list what a question can name.
+// TrainingStacks and ServingStacks list the stacks that a question can name.
 var (
 	TrainingStacks = []Stack{Megatron, FSDP, DeepSpeed, XLA}
 	ServingStacks  = []Stack{TensorRT, VLLM, SGLang, PyTorch}
@@ -52,9 +52,10 @@ func Names(stacks []Stack) string {
 	return strings.Join(words, ", ")
 }
 
-// How far a figure may lie from the likely one, as factors. Of sources left out of training's fit
-// in turn 99 % lie within 1.35 (2 with experts: 92 %). But the first exam, with 1.4, held 80 % of
-// the figures of sources never seen, which tune less than those of the fit: usual is wider since.
+// The widths of figures: how far a figure may be from the likely one, as factors. Of the sources
+// that were left out of training's fit in turn, 99 % are within 1.35 (2 with experts: 92 %). But
+// in the first exam 1.4 held only 80 % of the figures of sources never seen, which tune less
+// than those of the fit. So usual is wider.
 const (
 	usual    = 1.5
 	unseen   = 1.8 // no figure of that stack on that generation of chips was fitted
@@ -64,7 +65,7 @@ const (
 	rarely       = 2.0 // no serving figure of that stack on that maker's chips was tuned on
 )
 
-// width returns how far a training figure may lie from the likely one, as a factor.
+// width returns how far a training figure may be from the likely one, as a factor.
 func (t Training) width() float64 {
 	width := usual
 	if t.Model.Experts > 0 {
@@ -93,7 +94,7 @@ func (t Training) isFitted() bool {
 	return false
 }
 
-// width returns how far a serving figure may lie from the likely one, as a factor.
+// width returns how far a serving figure may be from the likely one, as a factor.
 func (s Serving) width() float64 {
 	width := usualServing
 	if s.Model.Experts > 0 {

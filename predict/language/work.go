@@ -9,11 +9,12 @@ import (
 // trainingLaw holds the constants that were fitted together on testdata/training_fit.csv, each source as
 // one (go test -run FitTraining -fit ./predict/language), and then rounded.
 type trainingLaw struct {
-	// inModels is the rate of a model's products over that of the best large ones: shapes and power limits
-	// cost the rest. inXLA is a further share in XLA on GPUs, narrow one for products of experts.
+	// inModels is the rate of a model's products over the rate of the best large products:
+	// shapes and power limits cost the rest. inXLA is a further share in XLA on GPUs, narrow
+	// one for products of experts.
 	inModels, inXLA, narrow float64
-	// The rate of attention over that of the best products: FlashAttention on an A100, PyTorch's on later
-	// chips, and cuDNN's on those.
+	// The rate of attention over the rate of the best products: FlashAttention on an A100,
+	// PyTorch's attention on later chips, and cuDNN's on later chips.
 	attentionAmpere, attentionLater, attentionFused float64
 	// onBlackwell is a further share of products and attention in PyTorch on Blackwell, for whose chips
 	// its kernels are new.
@@ -43,15 +44,16 @@ var law = trainingLaw{
 const (
 	// reachedMemory is the share of the sheet's memory bandwidth that simple operators reach.
 	reachedMemory = 0.8
-	// logitBytes is what a word of the vocabulary costs a token: logits are widened to 32 bits,
-	// and pass softmax and its gradient; compiled, they are read and written once each way. Derived.
+	// logitBytes are the bytes that a word of the vocabulary costs a token: logits are widened
+	// to 32 bits, and go through softmax and its gradient; if compiled, they are read and
+	// written once in each direction. Derived.
 	logitBytes, compiledLogitBytes = 28, 12
 	// layerLaunch is how long PyTorch launches a layer's forward or backward pass, seconds. BERT-base
 	// of 12 layers at batch 1 takes 2.8 ms in one public table and 8.0 ms in another
 	// (predict/RESULTS.md); this is the geometric mean.
 	layerLaunch = 0.4e-3
-	// backwardAttention is the work of FlashAttention's backward pass over its forward pass: five
-	// products for two, of which one is made again (arXiv:2205.14135).
+	// backwardAttention is the work of FlashAttention's backward pass over its forward pass:
+	// five products for two, one of them a recomputation (arXiv:2205.14135).
 	backwardAttention = 2.5
 	// onBlackwell is the rate of FlashAttention 2, which PyTorch has, on a GB200 over an H200: 373.9 and
 	// 329.3 TFLOP/s (github.com/Azure/AI-benchmarking-guide, Azure_Results, 2025). It uses none of
@@ -189,8 +191,8 @@ func (t Training) movedBytes(passing float64) float64 {
 	return bytes
 }
 
-// passings returns how often activations pass device memory. If Compiled is not given, PyTorch may be
-// compiled or not.
+// passings returns how often activations go through device memory. If Compiled is not given,
+// PyTorch may be compiled or not.
 func (t Training) passings() (likely, least, most float64) {
 	switch {
 	case t.Stack == XLA || t.Compiled == On:
@@ -201,8 +203,9 @@ func (t Training) passings() (likely, least, most float64) {
 	return math.Sqrt(law.apart * law.together), law.together, law.apart
 }
 
-// layerNumbers returns how many numbers all layers read and write for a token in a forward pass, apart from
-// products: two norms with their sums, rotation, the activation, and what is sent to experts and back.
+// layerNumbers returns how many numbers all layers read and write for a token in a forward pass,
+// not counting products: two norms with their sums, rotation, the activation, and what goes to
+// experts and back.
 func (m Model) layerNumbers() float64 {
 	inner := (m.Layers-m.sparseLayers())*gated*m.Inner + m.sparseLayers()*(m.Chosen+m.Always)*gated*m.ExpertInner
 	sent := m.sparseLayers() * m.Chosen * 4 * m.Width

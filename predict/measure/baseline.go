@@ -23,10 +23,9 @@ func From(run *recording.Run) predict.Baseline {
 	return costs.MakeBaseline(run)
 }
 
-// Slowest measures every trainer of the run and returns the one whose device
-// is most starved of input: a rank that blocks on it in a collective is not starved
-// itself. Where no device clock is known, the host's wait decides. False where
-// no trainer has enough steps.
+// Slowest measures every trainer of the run and returns the one whose device is most starved of
+// input. A rank that waits for it in a collective is not starved itself. If no device clock is
+// known, the host's wait decides. It returns false if no trainer has enough steps.
 func Slowest(run *recording.Run) (Costs, bool) { return Starved(Trainers(run)) }
 
 // Trainers measures every trainer with enough steps, in order of rank.
@@ -57,8 +56,8 @@ func (c Costs) starvedShare() float64 {
 	return stat.Or(c.Wait/c.HostStep, 0)
 }
 
-// MakeBaseline turns measured costs into a setup. Where the batch size is unknown a
-// batch counts as one sample, and nothing is said of samples.
+// MakeBaseline turns measured costs into a setup. If the batch size is unknown, a batch counts
+// as one sample, and no figure in samples is given.
 func (c Costs) MakeBaseline(run *recording.Run) predict.Baseline {
 	m := run.Facts.Machine
 	b := predict.NewBaseline(c.Step)
@@ -132,9 +131,10 @@ func (c Costs) takeSettings(b *predict.Baseline, l *recording.Loader) {
 	b.Pinned, b.Tensors = l.Pinned != nil && *l.Pinned, float64(l.Tensors)
 }
 
-// startOfWorkers is what new workers add to the wait for an epoch's first batch: all but the
-// batch's own preparation. At worst half of it is something else that comes once in an epoch, at
-// best all of the wait goes. Not set where no epoch began with new workers.
+// startOfWorkers returns what new workers add to the wait for an epoch's first batch: all except
+// the batch's own preparation. In the worst view half of it has another cause that comes once in
+// an epoch, in the best view all of the wait goes. It is not set if no epoch began with new
+// workers.
 func (c Costs) startOfWorkers() stoker.Interval {
 	if c.Workers == 0 || c.Feed != nil || !(c.EpochSteps > 0) || math.IsNaN(c.EpochStart) {
 		return stoker.Interval{}
@@ -148,21 +148,21 @@ func (c Costs) startOfWorkers() stoker.Interval {
 	return stoker.Interval{Low: max(bounds.Least, likely/2), Point: likely, High: max(likely, most)}
 }
 
-// mostOfStart is the part of the wait for an epoch's first batch from which a worker's own work on it is what
-// is waited for. [J]
+// mostOfStart is the share of the wait for an epoch's first batch from which the worker's own
+// work on that batch counts as the cause. [J]
 const mostOfStart = 0.5
 
-// StartsWithWork reports whether an epoch's first batch waits for work on that batch, which workers that stay
-// do again in each epoch.
+// StartsWithWork reports whether an epoch's first batch waits for the work on that batch, which
+// persistent workers repeat in each epoch.
 func (c Costs) StartsWithWork() bool {
 	return c.FirstFetch >= mostOfStart*c.EpochStart
 }
 
-// loopTime bounds the time of a step whose input is always there. Above: what was
-// not spent waiting for input, as the device saw it. Below: the larger of what
-// the launching thread needs and what the device was busy with, which is reached
-// when the two overlap completely. Where the loop synchronises in every step the
-// two bounds meet, because the launching thread then blocks on the device.
+// loopTime bounds the time of a step whose input is always ready. The upper bound is the time
+// that was not spent waiting for input, as the device saw it. The lower bound is the larger of
+// the launching thread's time and the device's busy time: the step if the two overlap
+// completely. If the loop synchronises in every step, the two bounds meet, because the launching
+// thread then waits for the device.
 func (c Costs) loopTime(hasDevice bool) stoker.Interval {
 	host := max(0, c.HostStep-c.Wait)
 	if !hasDevice {
@@ -220,9 +220,9 @@ func (c Costs) launch(loop stoker.Interval) stoker.Interval {
 // does by default: it can do so only while the device works.
 func (c Costs) Spin() float64 { return min(c.LoopCPU, stat.Or(c.Busy, 0)*c.Step) }
 
-// single is what a batch costs in a process with one thread, over its cost
-// the launching thread. Where that had helpers, its own time is partly spinning
-// at the end of operations, and theirs may be work that it would have to do.
+// single returns the cost of a batch in a process with one thread, over its cost in the
+// launching thread. If the launching thread had helpers, a part of its own time is spinning at
+// the end of operations, and the helpers' time may be work that it would have to do.
 func (c Costs) single() stoker.Interval {
 	most := 1 + stat.Or(c.HelperCPU/c.FetchCPU, 0)
 	switch {
@@ -247,11 +247,10 @@ var withHelpers = stoker.Interval{Low: 0.78, Point: 0.9, High: 1.06}
 // count as taking part.
 const helpersSeen = 0.3
 
-// spinLeast is the share of the launching thread's core time that is work at
-// least, where intra-op threads spin for each other on cores that they do not
-// have. Measured 2026-11-21 on 2 cores with another program on one of them:
-// Pillow decode, crop, ToTensor and Normalize took 2.9 ms of core time per image
-// with one intra-op thread, 5.7 to 22 with two (n = 4 runs).
+// spinLeast is the least share of the launching thread's core time that is work, if intra-op
+// threads spin for each other on cores that they do not have. Measured 2026-11-21 on 2 cores
+// with another program on one of them: Pillow decode, crop, ToTensor and Normalize took 2.9 ms
+// of core time per image with one intra-op thread, 5.7 to 22 with two (n = 4 runs).
 const spinLeast = 0.13
 
 // Helped reports whether other threads of the trainer took part in fetching.
@@ -273,8 +272,8 @@ func (c Costs) HelpersSpin() bool {
 // several: Python's own thread that sends batches is seldom at work at the same time. [J]
 const severalThreads = 1.5
 
-// crowdedCores is how many times the job's cores the workers' threads want, from which they are too many: as many
-// threads as cores take turns with nobody but the machine's other programs. [J]
+// crowdedCores is the number of threads per core from which the workers' threads are too many.
+// As many threads as cores only take turns with the machine's other programs. [J]
 const crowdedCores = 1.25
 
 // CrowdedByThreads reports whether the workers' libraries start more threads than there are cores: those
@@ -288,8 +287,8 @@ func (c Costs) CrowdedByThreads(cores float64) bool {
 	return c.WorkerThreads >= severalThreads && float64(c.Workers)*busy*c.WorkerThreads > crowdedCores*cores
 }
 
-// LeastStep bounds the step of a loader whose threads no longer hold each other up: no shorter than the loop,
-// and than what is work at least of the core time that loading has now.
+// LeastStep bounds the step of a loader whose threads no longer delay each other: it is at least
+// as long as the loop, and as the share of loading's core time that is certainly work.
 func (c Costs) LeastStep(loop, cores float64) float64 {
 	work := max(stat.Or(c.FetchCPU, 0), stat.Or(c.WorkerCPU, 0)) * spinLeast
 	return max(loop, work/max(1, min(float64(max(1, c.Workers)), cores)))
@@ -299,7 +298,7 @@ func (c Costs) LeastStep(loop, cores float64) float64 {
 // blocks on. [J] A disk that seeks for every small file brings more.
 const hardlyRead = 100e3
 
-// FromStorage says in a sentence where the data comes from.
+// FromStorage describes where the data comes from.
 func (c Costs) FromStorage() string {
 	read := math.Max(stat.Or(c.ReadRate, 0), stat.Or(c.DiskRate, 0))
 	switch {
@@ -319,8 +318,8 @@ func (c Costs) FromStorage() string {
 		quantity.AboutRate(c.DiskRate), quantity.AboutRate(read))
 }
 
-// setPrepare splits the preparation of a batch into waiting and core time, and takes off
-// the core time what the present number of workers adds to it.
+// setPrepare splits the preparation of a batch into waiting and core time. It subtracts from the
+// core time what the present number of workers adds to it.
 func (c Costs) setPrepare(run *recording.Run, s *predict.Setup) {
 	if c.Cluster != nil { // to this machine's cores a worker elsewhere is something that is waited for
 		s.PrepareCPU, s.HandOver = stoker.Exactly(predict.NoWork), stoker.Exactly(predict.NoWork)

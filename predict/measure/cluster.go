@@ -10,8 +10,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Cluster is what a DataLoader's workers do that run as actors of a Ray cluster. Seconds and
-// bytes are those of a batch; NaN is unknown.
+// Cluster is what the workers of a DataLoader do that run as actors of a Ray cluster. Seconds
+// and bytes are per batch; NaN is unknown.
 type Cluster struct {
 	Nodes   []ClusterNode // those that gave batches, the slowest first
 	Workers int
@@ -22,7 +22,7 @@ type Cluster struct {
 	Rate    float64 // bytes/s that arrive
 }
 
-// ClusterNode is one node of it.
+// ClusterNode is one node of the cluster.
 type ClusterNode struct {
 	Name    string
 	Workers int
@@ -33,8 +33,8 @@ type ClusterNode struct {
 	Spilled float64 // bytes that the store wrote to a disk, at most
 }
 
-// leastFromCluster is the part of the window's batches from which its loader is one whose workers
-// run in a cluster: a loader for evaluation may have them there as well. [J]
+// leastFromCluster is the share of the window's batches from which the judged loader is the one
+// whose workers run in a cluster. A loader for evaluation may have workers there as well. [J]
 const leastFromCluster = 0.5
 
 // readCluster takes what workers in a Ray cluster tell instead of what worker processes show. The
@@ -88,7 +88,7 @@ func compareSlowest(a, b ClusterNode) int {
 	return cmp.Or(cmp.Compare(b.Fetch, a.Fetch), strings.Compare(a.Name, b.Name))
 }
 
-// Usual is what a batch takes on the nodes but the slowest, in the mean; NaN where there is one.
+// Usual returns the mean time of a batch on all nodes but the slowest; NaN if there is only one.
 func (c Cluster) Usual() float64 {
 	batches, fetch := 0.0, 0.0
 	for _, node := range c.Nodes[min(1, len(c.Nodes)):] {
@@ -100,8 +100,9 @@ func (c Cluster) Usual() float64 {
 	return fetch / batches
 }
 
-// FullestStore is the node whose object store is the fullest, and how full it is at most: 1 and more where it
-// wrote batches to a disk. NaN where no store's size is known.
+// FullestStore returns the node whose object store is the fullest, and the largest share of it
+// that was in use: 1 and more if the node spilled batches to a disk. The share is NaN if no
+// store's size is known.
 func (c Cluster) FullestStore() (node ClusterNode, full float64) {
 	full = math.NaN()
 	for _, each := range c.Nodes {

@@ -15,10 +15,10 @@ type Feeding struct {
 	Empty                   float64 // share in which nothing was left for the trainer
 }
 
-// Feeds reports whether settings are those of stoker's loader.
+// Feeds reports whether settings belong to stoker's loader.
 func Feeds(s stoker.Settings) bool { return s.Text(stoker.LoaderKind) == stoker.StokerLoader }
 
-// FetchSplit says where the time of a fetch goes, as shares that add up to 1.
+// FetchSplit is the time of a fetch by cause, as shares that add up to 1.
 type FetchSplit struct {
 	Core    float64 // on a core
 	Queued  float64 // runnable without a core: others had it, or a quota held it back
@@ -39,17 +39,17 @@ type Costs struct {
 	// of these workers, those that had data to give, in the mean; NaN unknown
 	Giving float64
 
-	// Uncounted says that nothing tells how many there are, if any: neither a setting
-	// nor somebody who looked at the job's processes. Workers is 0 then.
+	// Uncounted says that the number of workers is unknown: neither a setting nor the job's
+	// processes show it. Workers is 0 then.
 	Uncounted bool
 
-	// Epochs that begin in the window: how many steps lie between two beginnings, and how long the
-	// device stalls at one for the first batch; by the host's clock where its own is not known. NaN
-	// where none began.
+	// Epochs that begin in the window: how many steps are between two beginnings, and how long
+	// the device stalls for the first batch, by the host's clock if the device's is not known.
+	// NaN if no epoch began.
 	EpochSteps, EpochStart float64
 
-	// FirstFetch is how long the first batch of an iterable data set takes a worker of its own work, as a shuffle
-	// buffer that is filled; NaN unknown, and of other data sets.
+	// FirstFetch is how long a worker of an iterable data set works on its first batch, for
+	// example to fill a shuffle buffer. NaN if unknown, and for other data sets.
 	FirstFetch float64
 
 	SyncsAt string // the program's line that blocks on the device, file:line; "" unknown
@@ -78,7 +78,7 @@ type Costs struct {
 	LaunchQueue float64 // in which it was runnable without a core
 	HelperCPU   float64 // without workers: core time of all other threads, such as PyTorch's intra-op threads
 	WorkerCPU   float64 // core time of the workers
-	// core time of the workers' threads beside those that fetch: OpenMP's, OpenCV's, those of BLAS
+	// core time of the workers' threads that do not fetch: OpenMP's, OpenCV's, BLAS's
 	WorkerHelpers float64
 	// threads of a worker that want a core at a time, while any does; NaN unknown
 	WorkerThreads float64
@@ -103,11 +103,12 @@ type Costs struct {
 
 	Feed *Feeding // what stoker's loader tells of itself; nil for others. Its threads are the workers
 
-	// Cluster is what workers in a Ray cluster do, of which Workers and Fetch are; nil for others.
+	// Cluster is what workers in a Ray cluster do. Workers and Fetch are then theirs. It is nil
+	// for other loaders.
 	Cluster *Cluster
 }
 
-// Fed reports whether a loader feeds the steps, as far as that was seen.
+// Fed reports whether a loader feeds the steps, as far as the recording shows.
 func (c Costs) Fed() bool { return c.Window.Loader != recording.OwnLoop }
 
 // Rate is the samples per second of the judged rank; NaN where they were not counted.
@@ -118,8 +119,8 @@ func (c Costs) Rate() float64 {
 	return math.NaN()
 }
 
-// Other is the kind of the loader, if it is neither PyTorch's nor stoker's: what it
-// does in its own threads and processes is not seen.
+// Other returns the kind of a loader that is neither PyTorch's nor stoker's. The work in its own
+// threads and processes is not seen.
 func (c Costs) Other(run *recording.Run) string {
 	if l := run.FindLoader(c.Window.PID, c.Window.Loader); l != nil {
 		return l.Kind

@@ -86,9 +86,9 @@ func (c *Costs) onCore(run *recording.Run) float64 {
 	return min(1, core/busy)
 }
 
-// FeedThreads is how many threads stoker.DataLoader has on its own for a rank of
-// this run: one core is left to the trainers where that is no large part of the
-// machine, and the ranks of a node share the rest.
+// FeedThreads returns how many threads stoker.DataLoader starts by default for a rank of this
+// run. It leaves one core to the trainers if that is a small part of the machine, and the ranks
+// of a node share the rest.
 func FeedThreads(run *recording.Run) int {
 	threads := max(1, int(math.Ceil(run.Facts.Machine.Cores())))
 	if threads >= 4 {

@@ -9,10 +9,10 @@ import (
 // that compute are up to 5 % (lawError of predict), and their windows drift by as much. [J]
 const nearlyAll = 0.9
 
-// LimitOf names what limits the steps of a forecast by what was seen of the run. The law takes
-// all waiting of a fetch for storage, and the whole loop for the device. It is storage only
-// where fetches were seen to wait for that more than for anything else, and the device only
-// where its kernels alone take as long as such a step.
+// LimitOf names the limit of the steps of a forecast, using what the recording shows. The law
+// attributes all waiting of a fetch to storage, and the whole loop to the device. LimitOf names
+// storage only if fetches were mostly seen to wait for it, and the device only if its kernels
+// alone take as long as such a step.
 func (c Costs) LimitOf(f predict.Forecast) stoker.Resource {
 	switch {
 	case f.Bound == stoker.Storage && (c.Split == nil || c.Split.Storage+c.Split.Network < c.Split.Asleep):

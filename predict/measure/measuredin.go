@@ -13,9 +13,9 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// MeasuredIn is the step of a recording without waiting for input: of the
-// trainer whose device is waiting most. Between the busy time and the time that it
-// did not wait is what cannot be told from outside.
+// MeasuredIn returns the step of a recording without its wait for input, of the trainer whose
+// device waits most. It is an interval from the device's busy time to the time that it did not
+// wait: what is between cannot be seen from outside.
 func MeasuredIn(run *recording.Run) (device.Measured, error) {
 	c, ok := Slowest(run)
 	switch {

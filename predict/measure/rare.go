@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Rare is what the loop of some steps does that the others' does not: logging, saving or
-// uploading every so many steps, a recompilation, garbage.
+// Rare is the work of the loop in some steps only: logging, saving or uploading every so many
+// steps, a recompilation, garbage collection.
 type Rare struct {
 	Count   int     // steps that do it
 	Seconds float64 // by which they are longer than the one in the middle, all together
@@ -62,7 +62,7 @@ func findRare(w recording.Window) Rare {
 	return r
 }
 
-// RareShare is the part of the steps' time that goes to what the loop does now and then.
+// RareShare returns the share of the steps' time that goes to this rare work.
 func (c Costs) RareShare() float64 {
 	all := c.Step * float64(len(c.Window.Steps))
 	if !(all > 0) {
@@ -71,7 +71,7 @@ func (c Costs) RareShare() float64 {
 	return min(1, c.Rare.Seconds/all)
 }
 
-// loopOnDevice is how long a step takes without its wait for input.
+// loopOnDevice returns how long a step takes without its wait for input.
 func loopOnDevice(s recording.Step) float64 {
 	if !math.IsNaN(s.DevicePeriod) && !math.IsNaN(s.Idle) {
 		return s.DevicePeriod - s.Idle

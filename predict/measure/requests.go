@@ -42,7 +42,7 @@ func NoRequests() Requests {
 // Known reports whether the run is that of a server.
 func (r Requests) Known() bool { return !math.IsNaN(r.None) }
 
-// Time is a quantile of the requests' times, seconds; NaN where none was answered.
+// Time returns a quantile of the requests' times, in seconds; NaN if none was answered.
 func (r Requests) Time(share float64) float64 {
 	if len(r.Times) == 0 {
 		return timeWithin(r.within, share)
@@ -61,10 +61,10 @@ func (r Requests) InFlightAsked() float64 {
 	return r.Flight / (1 - r.None)
 }
 
-// ReadRequests reads a server's requests in a span of time from its processes' signals, and its passes
-// from the window's steps. Processes that take requests are added up. The time without requests is that
-// of the process with the least, an upper bound. What the server's own metrics tell counts where the hook tells
-// nothing.
+// ReadRequests reads a server's requests in a span of time from its processes' signals, and its
+// passes from the window's steps. It adds up the processes that take requests. The time without
+// requests is the least of any process, an upper bound. The server's own metrics count if the
+// hook reports nothing.
 func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requests {
 	r := NoRequests()
 	add := func(into *float64, v float64) {
@@ -101,7 +101,7 @@ func (r *Requests) addAnswered(s recording.Series) {
 	}
 }
 
-// preferHook leaves out what a server's own metrics told if the hook told it as well.
+// preferHook leaves out the server's own metrics that the hook reports as well.
 func preferHook(all []recording.Series) []recording.Series {
 	told := func(s recording.Series) bool { return strings.HasPrefix(s.Subject, recording.FromMetrics) }
 	if hooked := slices.DeleteFunc(slices.Clone(all), told); len(hooked) > 0 {
@@ -222,7 +222,8 @@ func (r *Requests) addPasses(w recording.Window, from, to float64) {
 	}
 }
 
-// Passes of several sizes are told apart from fewSizes looks at, whose sizes vary by leastVaried. [J]
+// Passes count as being of several sizes from fewSizes samples on, if their sizes vary by
+// leastVaried. [J]
 const (
 	fewSizes    = 5
 	leastVaried = 0.25 // samples^2

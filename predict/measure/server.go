@@ -107,8 +107,9 @@ func passesOf(steps []recording.Step, begin float64, done []float64) (passes []s
 	return passes
 }
 
-// boundSlope is what each further request of a pass may cost: what the device's clock says of passes of several sizes,
-// and that with all the host's time. Without it, between nothing and as much as the first.
+// boundSlope returns the least and the most that each further request of a pass may cost: what
+// the device's clock says about passes of several sizes, without and with all the host's time.
+// Without a device clock, it is between nothing and the cost of the first request.
 func boundSlope(w recording.Window, busy, batch float64) [2]float64 {
 	slope, first, ok := FitPasses(w)
 	if !ok {

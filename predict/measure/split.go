@@ -7,14 +7,14 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// heldBack is the share of the time from which a quota that throttles accounts for
-// time in which a thread could run and neither ran nor queued: newer kernels take
-// threads that they throttle off the queue. [J]
+// heldBack is the share of the time that a quota has to throttle before it counts as the cause
+// of time in which a thread could run but neither ran nor queued: newer kernels take throttled
+// threads off the queue. [J]
 const heldBack = 0.03
 
-// splitFetch says where the time of a fetch goes; nil where that is not known. What a fetch
-// took and its core time were measured around it. How often its thread was seen
-// in storage and in the network bounds the remainder, and for the rest it slept.
+// splitFetch returns the time of a fetch by cause; nil if that is unknown. The length of a fetch
+// and its core time were measured around it. The samples in which its thread was in storage or
+// in the network bound the rest, and otherwise it slept.
 func (c *Costs) splitFetch(run *recording.Run) *FetchSplit {
 	if !(c.Fetch > 0) {
 		return c.seenOnly(run)
@@ -55,9 +55,9 @@ func (c *Costs) wantedCores() float64 {
 	return stat.Or(cpu, 0) + stat.Or(c.FetchQueue, 0)
 }
 
-// seenOnly is the split of workers that were not looked into: by how often they were seen
-// in what, and what the kernel counts of their cores. Of a thread that loads next to other
-// work it tells nothing.
+// seenOnly returns the split for workers that have no hook: by the states in which they were
+// sampled, and by the kernel's count of their core time. It says nothing about a thread that
+// loads next to other work.
 func (c *Costs) seenOnly(run *recording.Run) *FetchSplit {
 	if c.Workers == 0 || !(c.WorkersBusy > 0) {
 		return nil

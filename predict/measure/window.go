@@ -45,8 +45,8 @@ func workers(run *recording.Run, w recording.Window) (n int, set bool) {
 	return len(aliveDuring(run.Workers(w.PID), w)), false
 }
 
-// measureEpochs is how many steps lie between the beginnings of epochs, and what each blocks on
-// its first batch.
+// measureEpochs returns how many steps are between the beginnings of epochs, and how long each
+// waits for its first batch.
 func measureEpochs(w recording.Window) (steps, start float64) {
 	var waits, lengths []float64
 	last := -1
@@ -114,8 +114,8 @@ func aliveDuring(all []recording.Process, w recording.Window) []recording.Proces
 	return some
 }
 
-// deviceBusy is for how much of the window kernels ran on the trainer's device; on the only device where
-// the run has one, else unknown.
+// deviceBusy returns for how much of the window kernels ran on the trainer's device. If that
+// device is not known, it takes the run's only one; with several it is unknown.
 func deviceBusy(run *recording.Run, w recording.Window) recording.KernelTime {
 	device := -1
 	if p := run.FindProcess(w.PID); p != nil {
@@ -140,8 +140,9 @@ func (c *Costs) fetchers(run *recording.Run) []string {
 	return subjects
 }
 
-// firstFetch is what workers' first reports have more than as many usual fetches take. An iterable data set begins
-// anew in each epoch; what a map-style one does first stays with its worker.
+// firstFetch returns how much longer the workers' first reports are than as many usual fetches.
+// An iterable data set starts again in each epoch. A map-style one stays with its worker, so its
+// first work is done once.
 func (c *Costs) firstFetch(run *recording.Run) float64 {
 	var firsts []float64
 	for _, subject := range c.fetchers(run) {
@@ -274,8 +275,8 @@ func (c *Costs) takeCores(run *recording.Run) {
 	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
 }
 
-// countThreads takes what threads of the workers do beside those that fetch. Core time that the kernel
-// counts in whole ticks is compared with that of a thread in nanoseconds, so little is nothing.
+// countThreads adds the core time of workers' threads that do not fetch. It compares core time
+// in whole ticks with a thread's core time in nanoseconds, so a small difference counts as none.
 func (c *Costs) countThreads(run *recording.Run) {
 	from, to := c.Window.Start, c.Window.End
 	c.WorkerHelpers, c.WorkerThreads = math.NaN(), math.NaN()
@@ -305,9 +306,9 @@ func (c *Costs) countThreads(run *recording.Run) {
 // leastCounts is how many counts of threads tell their mean. [J]
 const leastCounts = 5
 
-// timeSpent is what a process's counter of seconds grew by in [from, to], 0 where nothing is known. Of one
-// that was born inside all of its counter was spent there, also what came before its
-// first sample.
+// timeSpent returns by how much a process's counter of seconds grew in [from, to]; 0 if nothing
+// is known. If the process began in that time, all of its counter counts, including the time
+// before its first sample.
 func timeSpent(counter *recording.Series, p recording.Process, from, to float64) float64 {
 	seen := counter.Between(from, to)
 	by, over := counter.Growth(from, to)
@@ -324,9 +325,9 @@ func timeSpent(counter *recording.Series, p recording.Process, from, to float64)
 	return by / over * (to - from)
 }
 
-// beside is the core time per second of all that does not prepare batches for the
-// window's trainer. What workers spent that live for a few seconds is not in their
-// samples in full, so the rest is not what remains of all, but is added up.
+// beside returns the core time per second of all processes that do not prepare batches for the
+// window's trainer. It adds them up, and does not subtract the workers from the total: the
+// samples of workers that live for a few seconds are incomplete.
 func (c *Costs) beside(run *recording.Run, from, to float64) float64 {
 	sum := 0.0
 	for _, p := range run.Facts.Processes {
@@ -341,18 +342,17 @@ func (c *Costs) beside(run *recording.Run, from, to float64) float64 {
 // unusedDevice is the share of time with a kernel up to which no model computes there.
 const unusedDevice = 0.05
 
-// computesOnCPU reports whether the optimizer's parameters lie in host memory. So may
-// those of a model that computes on a device.
+// computesOnCPU reports whether the optimizer's parameters are in host memory. They may be there
+// even if the model computes on a device.
 func computesOnCPU(run *recording.Run) bool {
 	return run.Facts.Model != nil && strings.HasPrefix(run.Facts.Model.Device, "cpu")
 }
 
-// helpers takes the core time of helper threads off the loop where the launching
-// thread loads on its own. PyTorch's intra-op threads split each operation of a
-// transform and spin between two of them; workers run with one thread each and
-// start none, so this time is the loader's, and at most partly work. Where the
-// launching thread sleeps while it fetches, other threads do the loading for it,
-// and their time is work.
+// helpers subtracts the core time of helper threads from the loop if the launching thread loads
+// its own data. PyTorch's intra-op threads split each operation of a transform and spin between
+// two of them. Workers run with one thread each and start none, so this time belongs to loading,
+// and at most a part of it is work. If the launching thread sleeps while it fetches, other
+// threads load for it, and their time is work.
 func (c *Costs) helpers() {
 	c.HelperCPU = 0
 	if c.Workers > 0 || math.IsNaN(c.LaunchCPU) || math.IsNaN(c.FetchCPU) ||
@@ -363,8 +363,8 @@ func (c *Costs) helpers() {
 	c.LoopCPU = max(0, c.LaunchCPU-c.FetchCPU)
 }
 
-// freeCores is the rest of the machine when its other users are served. A
-// quota is ours regardless of what they do, unless the machine itself is full.
+// freeCores returns what the machine's other users leave of it. A quota is the job's own
+// whatever they do, unless the machine itself is full.
 func freeCores(m recording.Machine, others float64) float64 {
 	cores := m.Cores()
 	if cores == 0 {
@@ -407,10 +407,10 @@ func (c *Costs) addStorage(run *recording.Run) {
 // brings less.
 const NetworkRate = 1e6
 
-// sockets takes for reads from the network what workers spend asleep in poll and the like
-// while they fetch and an interface brings bytes: a client in user space has to wait for its
-// server like any process. Who reads gets more than it sends; what ranks
-// exchange goes both ways. Within the machine (lo) all that is sent is received.
+// sockets counts as reads from the network the time that workers sleep in poll and similar calls
+// during a fetch while an interface receives bytes: a client in user space waits for its server
+// like any process. A reader receives more than it sends; what ranks exchange goes both ways.
+// Within the machine (lo), everything that is sent is received.
 func (c *Costs) sockets(run *recording.Run) {
 	c.Received = math.NaN()
 	p := run.FindProcess(c.Window.PID)

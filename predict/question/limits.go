@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// limit is the smallest and the largest value of a flag, 0 for none. A value outside is a typing error or
-// a wrong unit. An answer to it would look like any other.
+// limit is the smallest and the largest value of a flag; 0 means no limit. A value outside is a
+// typing error or a wrong unit, and an answer to it would look as good as any other.
 type limit struct{ least, most float64 }
 
 // Limits in base units. [J] Each is beyond what any published job, machine or price has.

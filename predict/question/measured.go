@@ -19,8 +19,8 @@ type anchor struct {
 	gpu hardware.GPU
 }
 
-// readMeasured reads the measured step of --measured or --like. What the question leaves open is filled in
-// from it, since it is the same program.
+// readMeasured reads the measured step of --measured or --like. It fills in what the question
+// leaves open, since both are the same program.
 func (q *Question) readMeasured() (*anchor, error) {
 	if q.Text("measured") == "" && q.Text("like") == "" {
 		return nil, nil //nolint:nilnil // no measured step was given

@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Prices are the flags of what a GPU hour and its electricity cost, as they were typed.
+// Prices are the flags about the price of a GPU hour and its electricity, as they were typed.
 type Prices struct{ Price, KWh, Grid, PUE string }
 
 // priceFlags are the flags about prices, and the hours that are priced.
@@ -22,7 +22,8 @@ func (q *Question) prices() Prices {
 	return Prices{Price: q.Text("price"), KWh: q.Text("kwh"), Grid: q.Text("grid"), PUE: q.Text("pue")}
 }
 
-// fillWaste fills in what idling costs. It leaves it empty if neither the idle share nor a price is known.
+// fillWaste fills in the cost of idling. It leaves it empty if neither the dollars nor the
+// energy are known.
 func (d *job) fillWaste(p *Prediction) (err error) {
 	if p.Prices, err = d.prices().Read(d.Load.GPU, d.Table); err != nil {
 		return err
@@ -43,7 +44,8 @@ func (d *job) fillWaste(p *Prediction) (err error) {
 // hoursOfDay is the usual --hours: one day of each GPU.
 const hoursOfDay = 24
 
-// Read returns the given prices, those of the table for the rest, and a line about the source of each.
+// Read returns the given prices, the table's prices for the others, and a line about the source
+// of each.
 func (t Prices) Read(gpu hardware.GPU, table hardware.Table) (predict.Prices, error) {
 	p := predict.Prices{GPUHour: math.NaN(), KWh: math.NaN(), Grid: math.NaN(), PUE: hardware.PUE.Value}
 	var lines []string

@@ -25,8 +25,8 @@ const mostGPUs = 16
 // published result of v1.0 has 51.
 const mostEmulated = 1024
 
-// checkMachines asks for --nodes if one machine cannot have all GPUs, since --cores and --storage are those
-// of one machine.
+// checkMachines asks for --nodes if one machine cannot have all GPUs, since --cores and
+// --storage describe one machine.
 func (d *job) checkMachines() error {
 	gpus := []float64{max(1, d.GPUs)}
 	for _, axis := range d.axes {

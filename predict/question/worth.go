@@ -137,7 +137,7 @@ func (q *Question) worthOfUse() (w Worth, err error) {
 	return w, q.costOf(&w, stoker.Exactly(1-use.Share))
 }
 
-// loadOfUse reads the job as far as flags describe it. GPU and network may both be unknown.
+// loadOfUse reads as much of the job as flags describe. GPU and network may both be unknown.
 func (q *Question) loadOfUse() (device.Load, float64, error) {
 	d := &job{Setup: unknownSetup(), Question: q}
 	if err := d.readFields("model", "precision", "software", "gpu", "inference", "batch"); err != nil {

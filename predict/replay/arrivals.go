@@ -5,23 +5,25 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// What a loop blocks on when worker processes prepare its batches is not its own time:
-// a batch arrives when a worker has made it, however fast the loop was. A loop that gets
-// faster asks earlier and has to wait longer.
+// The time that a loop waits for batches of worker processes is not the loop's own: a batch
+// arrives when a worker has made it, however fast the loop was. A faster loop asks earlier and
+// waits longer.
 
-// takenFrom is the part of a step up to which a short wait is taken for the time that it
-// takes to get a batch from a full queue. [J]
+// takenFrom is the longest wait, as a share of a step, that still counts as taking a batch from
+// a full queue. [J]
 const takenFrom = 0.1
 
-// longWait is from when on a wait was for the batch itself, ns: taking one that is there
-// lasts up to takeBatch.High on a busy machine, and is no large part of a step.
+// longWait returns the shortest wait, in nanoseconds, that counts as a wait for the batch
+// itself. Taking a batch that is ready lasts up to takeBatch.High on a busy machine, and is a
+// small part of a step.
 func (t *Trace) longWait() int64 {
 	step := median(t.playRecorded().stepTimes())
 	return max(nanos(takeBatch.Point), min(nanos(takeBatch.High), int64(takenFrom*step)))
 }
 
-// findSupply reads the supply off the judged wait times. A worker that always has work to do
-// delivers every so many batches, so somewhere in each round of all workers the loop has to wait.
+// findSupply derives from the judged wait times how fast workers deliver. A worker that always
+// has work delivers at even intervals, so somewhere in each round of all workers the loop has to
+// wait.
 func (t *Trace) findSupply() {
 	t.supply.long = t.longWait()
 	var waited []bool
@@ -46,8 +48,9 @@ func (t *Trace) findSupply() {
 	}
 }
 
-// findOpenings finds the loaders that are made in the recording: those whose first wait comes behind a frame of Python
-// that makes one, and of a program whose only step has several batches, the one of that step.
+// findOpenings finds the loaders that are made in the recording. A loader is one of them if a
+// Python frame that makes a loader comes before its first wait. In a program whose only step has
+// several batches, the loader of that step counts too.
 func (t *Trace) findOpenings() {
 	var makes []int64 // in order of time
 	for i, name := range t.t.Frames.Name {
@@ -72,8 +75,8 @@ func (t *Trace) findOpenings() {
 	}
 }
 
-// periodOf is after how many batches the pattern of wait times repeats, seen at least twice;
-// 0 if it does not.
+// periodOf returns the number of batches after which the pattern of wait times repeats, seen at
+// least twice; 0 if it does not.
 func periodOf(waited []bool) int {
 	for period := 1; 2*period <= len(waited); period++ {
 		same, some := true, false
@@ -102,8 +105,8 @@ func comesWithin(waited []bool, round int) bool {
 	return seen > 1
 }
 
-// arrives reports whether a view takes a wait for an arrival. Behind workers that are
-// not known to be saturated, a faster loop may also have set them to work earlier.
+// arrives reports whether a view counts a wait as waiting for an arrival. If the workers are not
+// known to be saturated, a faster loop may also have set them to work earlier.
 func (t *Trace) arrives(l *load, v bounds.View) bool {
 	switch {
 	case l.by == itself || l.end-l.start <= t.supply.long:
@@ -145,6 +148,6 @@ func (p *play) arriving(grow float64, v bounds.View) {
 // nothing but more of them, or cheaper batches, makes a step shorter.
 func (t *Trace) Saturated() bool { return t.supply.saturated }
 
-// Workers is how many worker processes prepared batches; inferred says that the wait times
-// tell so and not the file. -1 where neither does.
+// Workers returns how many worker processes prepared batches, and whether that was inferred from
+// the wait times instead of read from the file. It returns -1 if neither shows it.
 func (t *Trace) Workers() (n int, inferred bool) { return t.workers, t.inferred }

@@ -78,8 +78,8 @@ func (t *Trace) findSteps(all []recording.Step) {
 	})
 }
 
-// A long trace is replayed as far as it takes to have enough steps and calls: what
-// 30 steps do not tell, 300 do not either.
+// Limits on how much of a long trace is replayed. It ends when there are enough steps and calls:
+// 300 steps show no more than 30.
 const (
 	enoughSteps = 32
 	enoughCalls = 500_000
@@ -191,7 +191,7 @@ func (t *Trace) openLoad(th *thread, call int32) {
 	})
 }
 
-// closeLoad ends a wait for a batch that is over at an instant.
+// closeLoad closes the wait for a batch if it ended by an instant.
 func (t *Trace) closeLoad(th *thread, number int32, at int64) {
 	if th.load >= 0 && t.loads[th.load].end <= at {
 		t.addPiece(th, number, t.loads[th.load].end)

@@ -89,10 +89,10 @@ func (t *Trace) loaderAfter(e Edit) (workers int, several bool) {
 	return 0, several
 }
 
-// batchSeconds is what one batch costs one worker.
+// batchSeconds returns what one batch costs one worker.
 //
-// Without workers before, what the loop spent in its loader, and the hand-over.
-// With workers before, what a starved run tells: all of them together delivered a
+// Without workers in the recording, that is the time that the loop spent in its loader, and the
+// hand-over. With workers, it follows from a starved run: all workers together delivered one
 // batch per step.
 func (t *Trace) batchSeconds(e Edit, v bounds.View, workers int, several bool) func(int32) float64 {
 	crowd := v.PickCost(predict.Crowding())
@@ -130,7 +130,7 @@ func (t *Trace) scarce(e Edit, v bounds.View, workers int) float64 {
 	return max(1, float64(workers)/room)
 }
 
-// batchBytes is what the judged steps copy to the device, bytes per step.
+// batchBytes returns what the judged steps copy to the device, in bytes per step.
 func (t *Trace) batchBytes() float64 {
 	sum := int64(0)
 	for i := range t.works {
@@ -171,8 +171,8 @@ func (p *play) unwait() {
 	}
 }
 
-// skipOptimizer takes away what the optimizer and the exchange of gradients do: a
-// step that only accumulates.
+// skipOptimizer removes the work of the optimizer and of the exchange of gradients. What remains
+// is a step that only accumulates.
 func (p *play) skipOptimizer(v bounds.View) {
 	spans := p.t.optimizerSpans()
 	for i := range p.t.items {

@@ -6,8 +6,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// What compiles a model does not compile what is around it: its optimizer, the loss, random numbers, metrics. If
-// that is all that a file holds, it is what is compiled.
+// A call that compiles a model does not compile the code around it: its optimizer, the loss,
+// random numbers, metrics. If a file holds nothing else, that is what is compiled.
 
 // keepsLaunch reports whether an edit leaves an item alone.
 func (p *play) keepsLaunch(e Edit) func(item int32) bool {
@@ -28,8 +28,8 @@ func (p *play) keepsLaunch(e Edit) func(item int32) bool {
 	return none
 }
 
-// leastInside is one in how many launches of a thread has to be within a forward pass for the others to be known to be
-// outside of the model. [J] A marked loss alone has fewer.
+// leastInside: at least one launch in this many has to be within a forward pass before the
+// others of the thread count as outside of the model. [J] A marked loss alone has fewer.
 const leastInside = 4
 
 // findApart finds the items that belong to no model: within a call of an optimizer, or outside of all that the file
@@ -91,7 +91,7 @@ func namesForward(name string) bool {
 	return strings.Contains(lower, "forward") && !strings.Contains(lower, "backward")
 }
 
-// joinSpan adds a span to others in order of start, of which none overlap.
+// joinSpan adds a span to spans that are in order of start and do not overlap.
 func joinSpan(spans [][2]int64, from, to int64) [][2]int64 {
 	if n := len(spans); n > 0 && from < spans[n-1][1] {
 		spans[n-1][1] = max(spans[n-1][1], to)

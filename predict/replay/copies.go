@@ -57,10 +57,9 @@ func (p *play) pinCopies(e Edit, v bounds.View) {
 	}
 }
 
-// moveAside puts copies to the device on their own stream: they wait for their
-// call and the copy before, and what came after them on their stream blocks on
-// them. Where batches are ready early, the copy is issued before the wait that
-// ends the step before.
+// moveAside puts copies to the device on a stream of their own. They wait for their call and for
+// the copy before, and the work after them on their old stream waits for them. If batches are
+// ready early, the copy is issued before the wait that ends the step before.
 func (p *play) moveAside(e Edit) {
 	t := p.t
 	last := map[int32]int32{} // of each device the last copy moved

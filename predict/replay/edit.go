@@ -2,8 +2,8 @@ package replay
 
 import "github.com/stoker-dev/stoker/hardware"
 
-// Edit is a change of what a trace recorded. The zero value changes nothing;
-// several fields set are played together.
+// Edit is a change to a recorded program. The zero value changes nothing; all fields that are
+// set are played together.
 type Edit struct {
 	NoLoading bool // batches are there when the loop asks: the ceiling of every input fix
 	Workers   int  // this many worker processes prepare batches; 0: as recorded
@@ -34,7 +34,7 @@ type Edit struct {
 	GPU *hardware.GPU // another device; nil is the recorded one
 }
 
-// Never is the SyncEvery of a loop that does not wait at all.
+// Never is the SyncEvery of a loop that never waits.
 const Never = 1 << 30
 
 // changesAny reports whether the edit changes something.

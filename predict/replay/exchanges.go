@@ -38,8 +38,8 @@ func (p *play) skipExchange(i int32, v bounds.View) bool {
 	return false
 }
 
-// growExchanges makes collectives longer for a larger batch: those that carry samples, and,
-// at worst, how long a lone rank may wait for others that have as much more to do.
+// growExchanges makes collectives longer for a larger batch: those that carry samples and, in
+// the worst view, the wait of a lone rank for others that have as much more to do.
 func (p *play) growExchanges(batch float64, v bounds.View) {
 	lone, learns := p.t.Lone(), slices.ContainsFunc(p.t.t.Names, recording.Learns)
 	for i := range p.t.works {

@@ -8,9 +8,9 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Floor is the least that a step can take, regardless of what the host does: a stream runs one kernel
-// after the other, a device as many side by side as the recording shows, and each direction of
-// its link carries one copy after the other at the rate that the recording shows.
+// Floor is the least time of a step, whatever the host does. A stream runs one kernel after the
+// other. A device runs as many side by side as the recording shows. Each direction of its link
+// carries one copy after the other, at the recorded rate.
 type Floor struct {
 	Seconds float64
 	On      Resource
@@ -59,8 +59,8 @@ func (l lane) listResources() []lane {
 	return []lane{l, {BothLinks, l.device, 0}}
 }
 
-// queueCopies finds, for each copy over a link, the one before it in its direction. Two that
-// ran at once share the link already, and wait for nothing.
+// queueCopies finds, for each copy over a link, the one before it in its direction. Two copies
+// that ran at the same time already share the link, and do not wait for each other.
 func (t *Trace) queueCopies() {
 	last := map[lane]int32{}
 	for i := range int32(len(t.works)) {

@@ -55,14 +55,14 @@ func (p *play) takeUsual() {
 	}
 }
 
-// outcome is one view's answer.
+// outcome is the answer of one view.
 type outcome struct {
 	step float64 // nanoseconds
 	path CriticalTime
 }
 
-// playEdit plays an edit in one view. A wait every n steps, and an optimizer every n,
-// are a mixture of steps with and without: their times add up.
+// playEdit plays an edit in one view. With a wait or an optimizer every n steps, the result is a
+// mixture of steps with and without it: their times add up.
 func (t *Trace) playEdit(e Edit, v bounds.View) outcome {
 	if n := e.SyncEvery; n > 1 && n != Never {
 		with, without := e, e
@@ -83,7 +83,8 @@ func (t *Trace) playEdit(e Edit, v bounds.View) outcome {
 	return outcome{t.usualStep(e, p.stepTimes()), p.criticalPath()}
 }
 
-// mixOutcomes is a step of which one in n is the first kind and the others the second.
+// mixOutcomes returns the mean step if one step in n is of the first kind and the others are of
+// the second.
 func mixOutcomes(first, second outcome, n int) outcome {
 	share := 1 / float64(n)
 	o := outcome{step: share*first.step + (1-share)*second.step}
@@ -93,8 +94,9 @@ func mixOutcomes(first, second outcome, n int) outcome {
 	return o
 }
 
-// usualStep is the time of a step after an edit. Only workers make even steps
-// uneven; else it is the recorded outliers that stand out among shorter steps.
+// usualStep returns the time of a step after an edit. With workers, the edit may
+// make even steps uneven. Without them, a step that stands out among shorter ones is a recorded
+// outlier, and the median leaves it out.
 func (t *Trace) usualStep(e Edit, steps []int64) float64 {
 	switch workers, _ := t.loaderAfter(e); {
 	case t.uneven:
@@ -105,8 +107,8 @@ func (t *Trace) usualStep(e Edit, steps []int64) float64 {
 	return median(steps)
 }
 
-// Forecast says how long a step takes after an edit. Unknown where the edit says
-// nothing of this trace.
+// Forecast returns how long a step takes after an edit. It is unknown if the edit does not apply
+// to this trace.
 func (t *Trace) Forecast(e Edit) predict.Forecast {
 	check := t.Check()
 	ends := [3]outcome{t.playEdit(e, bounds.Optimist), t.playLikely(e), t.playEdit(e, bounds.Pessimist)}
@@ -141,7 +143,7 @@ func (t *Trace) Forecast(e Edit) predict.Forecast {
 	return f
 }
 
-// atMost is a gain of which nothing but a bound is known: it may be none.
+// atMost returns a gain of which only an upper bound is known: it may be none.
 func atMost(gain float64) stoker.Interval {
 	return stoker.Interval{Low: min(1, gain), Point: math.NaN(), High: gain}
 }
@@ -173,7 +175,8 @@ func orderEnds(a, point, b float64) stoker.Interval {
 	return stoker.Interval{Low: min(a, point, b), Point: point, High: max(a, point, b)}
 }
 
-// unknownWorkers says what a forecast means if it is unknown how many there were.
+// unknownWorkers returns the note for a forecast whose number of workers before the change is
+// unknown.
 func (t *Trace) unknownWorkers(e Edit) string {
 	if e.Times > 0 {
 		return "the trace does not tell how many workers there were: as many times more"
@@ -182,7 +185,7 @@ func (t *Trace) unknownWorkers(e Edit) string {
 		"worth 1.00x", e.Workers)
 }
 
-// listNotes say what a forecast of an edit assumes.
+// listNotes returns the assumptions of a forecast of an edit.
 func (t *Trace) listNotes(e Edit) []string {
 	var notes []string
 	if workers, several := t.loaderAfter(e); workers > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Marks are what the caller knows of names, by index into Timeline.Names. Nil is
-// nothing known.
+// Marks are what the caller knows about names, by index into Timeline.Names. Nil means that
+// nothing is known.
 type Marks struct {
 	Elementwise []bool // kernels that read values and write as many
 	Memory      []bool // kernels that memory bandwidth limits: these, reductions, moving
@@ -61,7 +61,7 @@ type Trace struct {
 	usual int64 // the same in the median, of work that had nothing to wait for
 }
 
-// kind is what an item is.
+// kind is the kind of an item.
 type kind uint8
 
 const (
@@ -142,7 +142,7 @@ func scaleTime(ns int64, by float64) int64 { return int64(math.Round(float64(ns)
 
 func nanos(seconds float64) int64 { return int64(math.Round(seconds * 1e9)) }
 
-// Limits of what counts as a wait. Nanoseconds.
+// Least lengths of a wait, in nanoseconds.
 const (
 	leastWait  = 2_000   // the call itself
 	longLaunch = 100_000 // [J] a launch takes 5 to 20 us; one that takes so long found the queue full
@@ -157,21 +157,20 @@ const (
 	others                // worker processes
 )
 
-// workerSupply is what the recorded wait times for batches tell of the workers behind them.
+// workerSupply is what the recorded wait times for batches say about the workers.
 type workerSupply struct {
 	long      int64 // from here on a wait is for the batch, ns
 	saturated bool  // they always have a batch to prepare: how fast they are, steps follow each other
 	period    int   // the wait times repeat after so many batches: as many workers take turns; 0 unknown
 }
 
-// Limits of what the clocks of host and device are trusted with. Nanoseconds.
+// How far the clocks of host and device are trusted, in nanoseconds.
 const (
 	slack = 20_000 // [J] ends that lie closer than that are taken for one: Kineto aligns clocks to microseconds
 	pause = 10_000 // a longer wait of queued work has another reason than the device itself [J]
 )
 
-// readyTimes is when work could have started as far as its call and its stream are
-// concerned.
+// readyTimes returns when work could have started by its call, and by its stream.
 func (t *Trace) readyTimes(w *work) (byCall, byStream int64) {
 	byCall, byStream = never, never
 	if w.item >= 0 {
@@ -185,13 +184,13 @@ func (t *Trace) readyTimes(w *work) (byCall, byStream int64) {
 
 const never = -1 << 62
 
-// processOf is the number of a thread's process: that of its first thread.
+// processOf returns the process of a thread, as the number of its first thread.
 func (t *Trace) processOf(thread int32) int32 { return t.processes[thread] }
 
-// Check is a replay without an edit. What the graph does not explain stays as
-// recorded, so Replayed differs from Recorded only where the graph contradicts the
-// recording. Usual is the stricter question: how far off is a replay in which the
-// trace's usual latencies stand for the recorded ones?
+// Check compares a replay without an edit with the recording. What the graph does not explain
+// stays as recorded, so Replayed differs from Recorded only if the graph contradicts the
+// recording. Usual is the stricter test: the replay with the trace's usual latencies in place of
+// the recorded ones.
 type Check struct {
 	// a judged step as recorded, seconds: the median, unless steps are uneven by themselves
 	Recorded float64      `json:"recorded_s"`

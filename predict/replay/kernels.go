@@ -146,7 +146,7 @@ func (p *play) fuseChain(chain []int32, v bounds.View) {
 	}
 }
 
-// shrink leaves a part of what the host takes for an item, and before it.
+// shrink reduces the host's time for an item, and before it, to a share.
 func (p *play) shrink(item int32, left float64) {
 	p.own[item] = scaleTime(p.own[item], left)
 	if p.t.items[item].anchor >= 0 {
@@ -154,9 +154,9 @@ func (p *play) shrink(item int32, left float64) {
 	}
 }
 
-// groupLaunches launches the kernels between two things that a graph cannot hold (synchronisations,
-// copies, loading) with one call: what the host takes for the others goes, and
-// what follows each other on a stream does so at the device's own pace.
+// groupLaunches launches with one call all kernels between two things that a graph cannot hold
+// (synchronisations, copies, loading). The host's time for the other calls goes, and kernels
+// that follow each other on a stream run at the device's own pace.
 func (p *play) groupLaunches(e Edit, v bounds.View) {
 	left, keeps := v.PickCost(graphHost), p.keepsLaunch(e)
 	first := true

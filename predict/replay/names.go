@@ -6,7 +6,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// kindOf says what a call of a runtime or driver does, by its name.
+// kindOf returns the kind of a runtime or driver call, by its name.
 func kindOf(name string) kind {
 	switch {
 	case recording.WaitsForDevice(name):
@@ -30,7 +30,7 @@ func blocksAlways(name string) bool {
 	return known && strings.HasPrefix(call, "Memcpy") && !strings.Contains(name, "Async")
 }
 
-// sourceOf says who prepares the batch that a span blocks on.
+// sourceOf returns who prepares the batch for which a span waits.
 func sourceOf(name string) source {
 	switch {
 	case strings.Contains(name, "_MultiProcessing"):

@@ -60,8 +60,8 @@ func (c *coverage) addCall(from, to int64) {
 // coveredUntil is how much there was until an instant.
 func (c *coverage) coveredUntil(at int64) int64 { return c.sum + max(0, min(at, c.to)-c.from) }
 
-// mostLaunching bounds the threads of a process that may wait for each other, as each
-// launch is held against all. PyTorch has one for each device, and the main thread. [J]
+// mostLaunching limits the threads of a process that may wait for each other, because each
+// launch is compared with all of them. PyTorch has one for each device, and the main thread. [J]
 const mostLaunching = 256
 
 // launching are, of each process, the threads that launch work, the first of too many.
@@ -140,9 +140,8 @@ func (t *Trace) pairMeetings(byRank map[int][]int32) {
 	}
 }
 
-// arrange puts everything in the order in which it happened, which is one in
-// which each thing comes after all that it depends on. At one instant waiting ends
-// first, then items begin, then work.
+// arrange puts everything in the order in which it happened, each thing after all that it
+// depends on. At the same instant, waits end first, then items begin, then work.
 func (t *Trace) arrange() {
 	t.monotone()
 	ends := make([]int32, 0, len(t.items)/8)
@@ -220,8 +219,8 @@ func (t *Trace) monotone() {
 	}
 }
 
-// orderWork moves work after all that is before it, and meetings to their last member;
-// true where a meeting moved.
+// orderWork moves work after everything that comes before it, and meetings to their last member.
+// It returns true if a meeting moved.
 func (t *Trace) orderWork() bool {
 	for i := range t.works {
 		w := &t.works[i]

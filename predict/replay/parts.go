@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 )
 
-// Part is what a stretch of the critical path was spent on.
+// Part is a use of time on the critical path.
 type Part uint8
 
 var partWords = [parts]string{
@@ -24,8 +24,8 @@ func (p Part) String() string {
 	return "unknown"
 }
 
-// CriticalTime is what the judged steps' critical path was spent on, nanoseconds: shorten
-// nothing on it and no step gets shorter.
+// CriticalTime is the time of the judged steps' critical path by part, in nanoseconds. A change
+// that shortens none of it shortens no step.
 type CriticalTime [parts]int64
 
 // LongestParts are those that take something, most first.
@@ -73,7 +73,7 @@ func (p CriticalTime) binds(several bool) (first, second stoker.Resource) {
 // resource.
 const Network stoker.Resource = "network"
 
-// boundResource is what a part binds.
+// boundResource returns the resource that limits a part.
 func (p Part) boundResource(several bool) stoker.Resource {
 	switch p {
 	case Kernels, Device:
@@ -92,7 +92,7 @@ func (p Part) boundResource(several bool) stoker.Resource {
 	return stoker.MainThread
 }
 
-// Spent is what the critical path spent on one name.
+// Spent is the critical path's time under one name.
 type Spent struct {
 	Part Part
 	Name int32 // index into Timeline.Names: of the work, of the innermost operator around what the host did; -1 none

@@ -17,8 +17,8 @@ type walk struct {
 	ops   []int32         // of each item the name of the operator around it, -1 none
 }
 
-// criticalPath is what the judged steps' critical path was spent on: it follows what decided,
-// backwards.
+// criticalPath returns the judged steps' critical path by part. It follows, backwards, what each
+// start had to wait for.
 func (p *play) criticalPath() CriticalTime {
 	w := walk{p: p}
 	w.walkBack()
@@ -40,7 +40,8 @@ func (p *play) pathByName() []Spent {
 	return out
 }
 
-// innermostOperators is the name of the innermost operator around each item, -1 where none is open.
+// innermostOperators returns the name of the innermost operator around each item, -1 if there is
+// none.
 func (t *Trace) innermostOperators() []int32 {
 	h := &t.t.Host
 	open := make([][]int32, len(t.t.Threads))
@@ -104,7 +105,8 @@ func (p *play) judgedWindow() (last int32, from int64) {
 	return last, from
 }
 
-// spendTime adds a stretch, as far as it is in the window; false before it.
+// spendTime adds a stretch, as far as it is in the window. It returns false if the stretch is
+// before the window.
 func (w *walk) spendTime(part Part, name int32, from, to int64) bool {
 	if from = max(from, w.stop); to > from {
 		w.path[part] += to - from

@@ -2,13 +2,12 @@ package replay
 
 import "slices"
 
-// play is one playing of a trace: its times, which edits change, and what comes
-// out. Nanoseconds.
+// play is one replay of a trace: its times, which edits change, and its result. Nanoseconds.
 type play struct {
 	t *Trace
 
-	// Of each item: the time to think before it, its own time, and whether its
-	// wait was taken away.
+	// Of each item: the time to think before it, its own time, and whether its wait was
+	// removed.
 	think, own []int64
 	free       []bool
 
@@ -246,8 +245,8 @@ func (p *play) runMeeting(set []int32, now int32) {
 	}
 }
 
-// stepTimes are how long the judged steps take on the device: from the end of the last
-// work of one step to that of the next.
+// stepTimes returns how long the judged steps take on the device: from the end of the last work
+// of one step to the end of the last work of the next.
 func (p *play) stepTimes() []int64 {
 	t := p.t
 	ends := make([]int64, t.judged[1]-t.judged[0])

@@ -10,8 +10,8 @@ func (t *Trace) Several() bool {
 	return slices.ContainsFunc(t.loads, func(l load) bool { return l.by == others })
 }
 
-// leastStarved is the share of the steps from which waiting for batches says what
-// the workers can deliver. [J]
+// leastStarved is the share of the steps that have to wait for batches before the waits say what
+// workers can deliver. [J]
 const leastStarved = 0.03
 
 // loadingShare is how much of the recorded steps the loop blocks on batches.
@@ -68,8 +68,8 @@ func uneven(steps []int64) bool {
 	return math.Abs(mean(sorted[:n])-middle) > unevenSteps*middle
 }
 
-// typical is one step's time: the median, which outliers do not move, but of
-// uneven steps the mean: only that tells how many come.
+// typical returns the time of one step. It is the median, which outliers do not change, but the
+// mean of uneven steps, because only the mean counts how many come.
 func (t *Trace) typical(steps []int64) float64 {
 	if t.supply.saturated || uneven(steps) { // workers that take turns deliver in bursts
 		return mean(steps)
@@ -81,8 +81,8 @@ func (t *Trace) typical(steps []int64) float64 {
 // mostly latency. [J]
 const leastRated = 1 << 20
 
-// pinnedRate is how fast pinned copies are: as the trace shows them, else what the
-// table says of the device's link; 0 unknown. Bytes/s.
+// pinnedRate returns the rate of pinned copies in bytes/s, from the trace or else from the table
+// of the device's link; 0 if unknown.
 func (t *Trace) pinnedRate() float64 {
 	bytes, ns := int64(0), int64(0)
 	for i := range t.works {

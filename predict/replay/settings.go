@@ -47,8 +47,8 @@ func parseValue(value string) any {
 	return value
 }
 
-// EditOf is what changes of settings do to a trace. Settings of which a replay has
-// no model are returned by name, and left out.
+// EditOf turns changes of settings into an edit of a trace. It returns the names of settings
+// that a replay has no model of, and leaves them out.
 func EditOf(changes []stoker.Change) (edit Edit, unknown []stoker.Setting) {
 	for _, c := range changes {
 		one, modelled, err := editOf(c)
@@ -80,14 +80,13 @@ func (e Edit) joinedWith(o Edit) Edit {
 	return e
 }
 
-// editReader turns a value that a setting can have into an edit; false where a replay
-// cannot follow it.
+// editReader turns a value of a setting into an edit; false if a replay cannot follow it.
 type editReader struct {
 	edit func(value any) (Edit, bool)
 	only string // the values that a replay can follow, where they are not all
 }
 
-// readings are the settings of which a replay has a model.
+// readings are the settings that a replay has a model of.
 var readings = map[stoker.Setting]editReader{
 	stoker.NumWorkers: {func(v any) (Edit, bool) {
 		if n, ok := stoker.Multiple(v); ok && n == float64(int(n)) {
@@ -151,7 +150,7 @@ func editOf(c stoker.Change) (edit Edit, modelled bool, err error) {
 	return Edit{}, true, fmt.Errorf("%s=%v: expected %s", c.Setting, c.To, expects)
 }
 
-// Models reports whether a replay knows what a setting does.
+// Models reports whether a replay has a model of a setting.
 func Models(s stoker.Setting) bool { _, modelled := readings[s]; return modelled }
 
 func modelledNames() []string {

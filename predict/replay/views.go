@@ -7,11 +7,10 @@ import "github.com/stoker-dev/stoker"
 // is named, it is our assumption.
 var (
 	// takeBatch is the time that the loop needs to take a finished batch from the workers'
-	// queue, seconds. The point is an assumption. [J] The
-	// worst is what full queues took on 2 cores AMD EPYC under load 5 to 9, where the
-	// worker that is woken takes the loop's core: medians 1.7 to 1.8 ms (2026-11-21,
-	// pair loader-sync-kept of bench/replay/pairs.py, n = 3 recordings). The best is
-	// an assumption.
+	// queue, in seconds. Best and point are assumptions. [J] The worst was measured on full
+	// queues on 2 cores AMD EPYC under load 5 to 9, where the worker that wakes up takes the
+	// loop's core: medians 1.7 to 1.8 ms (2026-11-21, pair loader-sync-kept of
+	// bench/replay/pairs.py, n = 3 recordings).
 	takeBatch = stoker.Interval{Low: 0.1e-3, Point: 0.3e-3, High: 2e-3}
 
 	// sharedRate is by which factor a pageable copy takes longer when the batch
@@ -25,8 +24,8 @@ var (
 	// for the link. Assumption: the table's rate is a good one.
 	linkLoss = stoker.Interval{Low: 1, Point: 1, High: 1.5}
 
-	// asyncCall is what a copy that does not block takes the launching thread,
-	// seconds: 5 to 10 us. [J]
+	// asyncCall is the launching thread's time for a copy that does not block, in seconds: 5 to
+	// 10 us. [J]
 	asyncCall = stoker.Interval{Low: 5e-6, Point: 8e-6, High: 15e-6}
 
 	// mergedThink is how much of the thread's time between two tiny copies, outside

@@ -50,9 +50,9 @@ func (t *Trace) findWorks() {
 	t.queueCopies()
 }
 
-// alignClocks moves the device's work to where the host's waits allow it. A wait behind a copy to the host returns when
-// the copy has ended. In a file in which it seems to end later, the device's clock is late, by no more than the least
-// time from a call to its work.
+// alignClocks moves the device's work to where the host's waits allow it. A wait for a copy to
+// the host returns when the copy has ended. If the file says that the copy ends later, the
+// device's clock is ahead, by no more than the least time from a call to its work.
 func (t *Trace) alignClocks() {
 	most, late := int64(math.MaxInt64), int64(0)
 	for i := range t.works {
@@ -149,8 +149,8 @@ func (t *Trace) itemsOf(thread int32) (list []int32) {
 	return list
 }
 
-// adopt links work without a call to what the launching thread did when it
-// started, unless it follows other work at once.
+// adopt links work without a call to what the launching thread did when the work started, unless
+// it follows other work at once.
 func (t *Trace) adopt(w *work, host []int32) {
 	w.loose = true
 	if w.prev >= 0 && w.start-t.works[w.prev].end <= pause {
@@ -193,9 +193,9 @@ func (t *Trace) measure() {
 	}
 }
 
-// crossings finds work that waited for another stream: what a recorded pair of
-// cudaEventRecord and cudaStreamWaitEvent says, and what started as another
-// stream's work had ended though it was queued before.
+// crossings finds work that waited for another stream: by a recorded pair of cudaEventRecord and
+// cudaStreamWaitEvent, or because it started when another stream's work had ended although it
+// was queued before.
 func (t *Trace) crossings() {
 	d := &t.t.Device
 	t.recordedEvents()
@@ -234,9 +234,9 @@ func (t *Trace) justEnded(last map[int32]int32, stream int32, at int64) int32 {
 	return best
 }
 
-// recordedEvents reads the pairs of calls that order one stream after another: the
-// event is for what the thread launched last before it was recorded, and the
-// next launch after the wait is the one that blocks.
+// recordedEvents reads the pairs of calls that order one stream after another. The event marks
+// the last launch of its thread before it was recorded. The first launch after the wait is the
+// one that waits.
 func (t *Trace) recordedEvents() {
 	type state struct{ work, event, waits int32 }
 	states := make([]state, len(t.t.Threads))

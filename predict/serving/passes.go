@@ -6,7 +6,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// Pass is one that was recorded: how many requests it took, and for how long it kept the server from the next.
+// Pass is a recorded pass: how many requests it took, and how long it kept the server from the
+// next pass.
 type Pass struct{ Requests, Took float64 }
 
 // Start values. [J]
@@ -16,8 +17,8 @@ const (
 	leastVary = 0.05 // requests^2: below it sizes do not tell what a further request costs
 )
 
-// linesThrough are lines through recorded passes. Each is fitted to passes that are drawn anew from them, so that the
-// lines lie as far apart as the recording leaves open.
+// linesThrough returns lines through recorded passes. Each is fitted to a random sample of them,
+// so the lines differ by as much as the recording leaves open.
 func linesThrough(f Fit) []Line {
 	var lines []Line
 	for i := range draws {
@@ -31,8 +32,8 @@ func linesThrough(f Fit) []Line {
 	return lines
 }
 
-// lineThrough fits a line to passes by least squares. Neither a pass nor a request costs less than 0. perRequest is the
-// cost of a further request, for passes that are all of about the same size.
+// lineThrough fits a line to passes by least squares. The cost of a pass and of a request is at
+// least 0. perRequest is the cost of a further request if all passes are of about the same size.
 func lineThrough(passes []Pass, most int, perRequest float64) Line {
 	var n, took []float64
 	for _, p := range passes {

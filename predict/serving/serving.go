@@ -31,8 +31,8 @@ type Line struct {
 // Capacity is how many requests a second a line answers at most.
 func (l Line) Capacity() float64 { return float64(l.Most) / (l.PerPass + float64(l.Most)*l.PerRequest) }
 
-// Server is what a recording tells of a server: lines that explain it. What the recording leaves open is between
-// the first and the last of them.
+// Server is what a recording says about a server: several lines that explain it. The answer is
+// between that of the first and that of the last line.
 type Server struct {
 	Lines    []Line
 	Rate     float64 // requests/s that were recorded
@@ -92,9 +92,10 @@ type Forecast struct {
 	P50, P99 stoker.Interval // seconds; NaN where the load is more than the server takes
 }
 
-// At forecasts a minute of a load of requests/s that come one by one, by chance. What was recorded is taken times
-// what the lines say of this load over what they say of the recorded one, so that the same load takes the same time.
-// What the lines do not explain of the recorded load widens the interval.
+// At forecasts one minute of a load of requests/s that arrive one by one, at random. It scales
+// the recorded times by the ratio between the lines' times at this load and at the recorded
+// load, so the recorded load gives the recorded times. The part of the recorded load that the
+// lines do not explain widens the interval.
 func (s Server) At(rate float64) Forecast {
 	nan := math.NaN()
 	unknown := stoker.Interval{Low: nan, Point: nan, High: nan}
@@ -118,11 +119,11 @@ func (s Server) At(rate float64) Forecast {
 	return f
 }
 
-// runToRun is how far two recordings of the same server lie apart. [J] verify/RESULTS.md works with jobs whose paces
-// scatter by as much.
+// runToRun is the difference between two recordings of the same server. [J] verify/RESULTS.md
+// works with jobs whose pace varies as much.
 const runToRun = 0.10
 
-// fromRunToRun is a time as scaled to what was recorded, in an interval that has what the lines alone say as well.
+// fromRunToRun returns a scaled time, in an interval that also covers what the lines alone say.
 func fromRunToRun(scaled, plain stoker.Interval) stoker.Interval {
 	return stoker.Interval{
 		Low: min(scaled.Low, plain.Low) * (1 - runToRun), Point: scaled.Point,
@@ -160,7 +161,7 @@ func (l Line) simulate(rate float64, chance *rand.Rand) []float64 {
 	return times
 }
 
-// draw is what a pass takes over what the line says of it.
+// draw returns the ratio of a pass's time to the line's, at random.
 func (l Line) draw(chance *rand.Rand) float64 {
 	if len(l.spread) > 0 {
 		return l.spread[chance.IntN(len(l.spread))]
