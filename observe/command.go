@@ -13,9 +13,9 @@ import (
 	"github.com/stoker-dev/stoker/internal/launch"
 )
 
-// command is the program under observation. It owns the terminal, the standard
-// streams and the signals: it runs in our process group, so that what the
-// terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z) reaches it without us.
+// command is the program under observation. It owns the terminal, the standard streams and the
+// signals. It runs in our process group, so what the terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z)
+// reaches it directly.
 type command struct {
 	process *os.Process
 	ended   chan exitState
@@ -83,8 +83,8 @@ func start(o Options, path string, environment []string) (*command, error) {
 	return c, nil
 }
 
-// wait ends when the command does. It outlives Record only where that was told
-// to leave a command that continues.
+// wait returns when the command has ended. It outlives Record only if Record was asked to leave
+// a command that continues.
 func (c *command) wait() {
 	state, err := c.process.Wait()
 	if err != nil {

@@ -162,7 +162,7 @@ func (p Place) bytes() Check {
 	return c
 }
 
-// states asks of our own threads, of which some sleep.
+// states checks that the kernel shows the states of our own threads, some of which sleep.
 func (p Place) states() Check {
 	c := Check{
 		What: "what threads wait for", Needed: true,
@@ -420,7 +420,7 @@ func (p Place) room() Check {
 	return c
 }
 
-// listed are names in order, cut.
+// joinNames joins names in order, at most eight of them.
 func joinNames(names []string) string {
 	slices.Sort(names)
 	if len(names) > 8 {

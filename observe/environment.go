@@ -14,9 +14,8 @@ const (
 	pythonPath   = "PYTHONPATH"
 )
 
-// environment is what the command is started with: ours, without the hook of an
-// observe around us, and with our own where there is one. Empty paths leave
-// their variables out.
+// commandEnvironment returns the command's environment: ours, without the hook of an outer
+// observe, and with our own hook if there is one. An empty path leaves its variable out.
 func commandEnvironment(ours []string, hook, socket, page string) (env []string, nested bool) {
 	outer, path := "", ""
 	for _, entry := range ours {

@@ -53,7 +53,7 @@ func worksUnseen(f *recording.Facts) {
 	}
 }
 
-// tellJob passes on what the hook said of processes.
+// tellJob passes on what the hook said about processes.
 func (r *recorder) tellJob() {
 	if r.job == nil {
 		return
@@ -79,9 +79,9 @@ func (r *recorder) tellJob() {
 	}
 }
 
-// silentHook settles the note on the hook by its present state. If
-// any process has answered there is nothing to say: also the flags of a launcher
-// need not be those of its children. A process that ended in silence stays one.
+// silentHook updates the note on the hook. There is none if any process has answered: a
+// launcher's flags may differ from those of its children. A process that ended without an answer
+// stays in the note.
 func (r *recorder) silentHook(now float64) {
 	if !r.hooked {
 		return
@@ -217,11 +217,11 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 	return run, err
 }
 
-// drainTime is how long packets that are still on their way are waited for when
-// the command has ended. Those of processes that ended are there already.
+// drainTime is how long to wait for packets that are still on their way when the command has
+// ended. Those of processes that ended have arrived already.
 const drainTime = 30 * time.Millisecond
 
-// drain takes what the hook sent last.
+// drain takes the hook's last packets.
 func (r *recorder) drain() {
 	if r.hears == nil {
 		return

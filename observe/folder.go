@@ -39,7 +39,7 @@ type folder struct {
 
 const runPrefix = "run-"
 
-// makeFolder makes the folder of a run, and removes those that are no longer needed.
+// makeFolder makes the folder of a run, and removes folders that are no longer needed.
 func makeFolder(place string) (*folder, error) {
 	path := filepath.Join(place, runPrefix+namespaceID()+"-"+strconv.Itoa(os.Getpid())+"-"+random(4))
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -96,8 +96,8 @@ func sweep(place string) {
 	}
 }
 
-// given reports whether the environment of some process of this user names a folder of a
-// run, so that it, or what it starts, may use it.
+// given reports whether the environment of some process of this user names a folder of a run.
+// That process, or one that it starts, may then use the folder.
 func given(path string) bool {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -95,7 +95,8 @@ func freeFiles(most int) (n int) {
 	return len(open)
 }
 
-// manyThreads is a limit that is not looked at: to count what a user has takes time.
+// manyThreads is a limit so high that a user's threads are not counted, because counting takes
+// time.
 const manyThreads = 1 << 14
 
 // freeThreads is how many processes and threads may still be started, at most
@@ -114,7 +115,7 @@ func freeThreads() int {
 	return free
 }
 
-// threadsOf counts the threads of a user, as far as /proc shows them.
+// threadsOf counts the threads of a user that /proc shows.
 func threadsOf(uid int) (n int) {
 	tasks, _ := filepath.Glob("/proc/[0-9]*/status")
 	for _, task := range tasks {
@@ -137,8 +138,8 @@ var theirs = []error{
 	unix.ETXTBSY, unix.ENOEXEC, unix.EINVAL, unix.ELIBBAD, unix.E2BIG,
 }
 
-// inPlace runs the command in our place: it takes no process, thread or descriptor
-// more than there is. It returns only where the command cannot be run at all.
+// inPlace runs the command in our place, without any further process, thread or descriptor. It
+// returns only if the command cannot run at all.
 func inPlace(o Options, path string) error {
 	files, _, err := o.streams()
 	if err != nil {

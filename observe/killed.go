@@ -29,8 +29,8 @@ func findMemoryGroup() (m memoryGroup) {
 	return m
 }
 
-// killed says that a command was killed, or some of its processes, and by what as far as
-// that is known; "" without one.
+// describeKill says that a command or some of its processes were killed, and by what if that is
+// known; "" if none was.
 func describeKill(exit *recording.ExitStatus, m memoryGroup) string {
 	count, limit := 0., 0.
 	if m.groups != nil {

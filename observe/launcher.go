@@ -8,8 +8,8 @@ func launcherJob() string { return JobName(os.Getenv) }
 // each of its nodes; the last is where its ranks meet.
 var jobNames = []string{"SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID", "TORCHELASTIC_RUN_ID", "MASTER_ADDR"}
 
-// JobName is what the launcher calls the job in whose environment the variables are,
-// behind the name of the variable; "" if none does.
+// JobName returns the variable of the launcher's job name and the name, from the environment; ""
+// if there is none.
 func JobName(getenv func(string) string) string {
 	for _, name := range jobNames {
 		id := getenv(name)

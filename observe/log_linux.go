@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/private"
 )
 
-// logSecond hands over what the caller has to log, if anything.
+// logSecond passes on what the caller wants to log, if anything.
 func (r *recorder) logSecond() {
 	if r.o.Log == nil || !r.hooked {
 		return

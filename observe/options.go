@@ -28,8 +28,8 @@ type Options struct {
 	// PID is a process to attach to instead. There is no hook then.
 	PID int
 
-	// Output is the recording's file; "" keeps the run in memory alone. One that is there is left as it is, and the
-	// recording gets a new name next to it (recording.Beside).
+	// Output is the recording's file; "" keeps the run in memory only. An existing file is not
+	// changed, and the recording gets a new name next to it (recording.Beside).
 	Output string
 
 	// Recording gets the path of the recording, at the start and again if that
@@ -50,13 +50,13 @@ type Options struct {
 	// steady. The hook takes it. nil asks for none.
 	Trace *TraceRequest
 
-	// Inside is asked once a second for the process of which a trace is to be taken now,
-	// and of how many steps; no process is 0. It is asked until it names one: a run has
-	// one such trace, and none where Trace asks. nil asks for none.
+	// Inside is asked once a second for the process to trace now, and for the number of steps;
+	// process 0 means none. It is asked until it names one: a run has one such trace, and none
+	// if Trace asks for one. nil asks for none.
 	Inside func() (pid, steps int)
 
-	// Log is asked once a second what the hook is to log; nil if there is nothing,
-	// and where nothing ever is.
+	// Log is asked once a second what the hook is to log; nil if there is nothing, or never
+	// will be.
 	Log func() *Log
 
 	// Ended is called when the command has ended, before the rest of the work on the recording.
@@ -72,9 +72,9 @@ type Options struct {
 	// Version of this Stoker, for the recording.
 	Version string
 
-	// OnTick may look at the run so far (at least at its judged part), at most
-	// once a second, less often if it takes longer than a hundredth of the time.
-	// It is called in the goroutine that records, and may keep the run.
+	// OnTick may look at the run so far (at least at its judged part), at most once a second,
+	// and less often if it takes longer than a hundredth of the time. It is called in the
+	// recording goroutine, and may keep the run.
 	OnTick func(sofar func() *recording.Run, now float64)
 
 	// Warn gets each trouble once, in a sentence with its remedy.
@@ -91,8 +91,8 @@ type TraceRequest struct {
 // MostTraceSteps bounds a request: some files reach 6 MB a step.
 const MostTraceSteps = 1000
 
-// Log is what the hook is to log into the run that the program has open in another
-// tool (python/hook/log.py).
+// Log is what the hook logs into the run that the program has open in another tool
+// (python/hook/log.py).
 type Log struct {
 	PID    int                `json:"-"`  // of the process that has it open
 	To     []string           `json:"to"` // "wandb", "mlflow"

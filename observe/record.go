@@ -152,8 +152,8 @@ func monotonic() int64 {
 	return t.Nano()
 }
 
-// recorder is one observation. It runs in one goroutine; the GPU's watch and the
-// wait for the command have theirs and talk to it over channels.
+// recorder is one observation. It runs in one goroutine. Watching the GPUs and waiting for the
+// command have their own goroutines, which talk to it over channels.
 type recorder struct {
 	o       Options
 	clock   clock
@@ -288,7 +288,7 @@ func (r *recorder) begin(path string) (root int, err error) {
 	r.adopts = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 	r.command, err = start(r.o, path, env)
 	if errors.Is(err, unix.E2BIG) { // with what we add it is too long
-		r.bare()
+		r.turnHookOff()
 		env, _ = commandEnvironment(os.Environ(), "", "", "")
 		r.command, err = start(r.o, path, env)
 	}
@@ -298,8 +298,8 @@ func (r *recorder) begin(path string) (root int, err error) {
 	return r.command.process.Pid, nil
 }
 
-// bare takes back what the command would need a longer environment for.
-func (r *recorder) bare() {
+// turnHookOff starts the command without the hook, because its environment cannot be longer.
+func (r *recorder) turnHookOff() {
 	const why = "the environment is as long as the kernel allows, so that nothing can be added to it"
 	if r.hooked {
 		r.noteAbsence("hook", why)
@@ -343,8 +343,10 @@ func (r *recorder) makeFolder(place string) error {
 	return err
 }
 
-// unused reports whether nothing can use the run's folder any more.
-func (r *recorder) mayRemoveFolder() bool { return r.command == nil || r.exit != nil && r.adopts && childless() }
+// mayRemoveFolder reports whether no process can use the run's folder any more.
+func (r *recorder) mayRemoveFolder() bool {
+	return r.command == nil || r.exit != nil && r.adopts && childless()
+}
 
 func (r *recorder) watchGPUs() {
 	open, page := r.o.OpenGPU, r.page
@@ -422,7 +424,7 @@ func (r *recorder) run(ctx context.Context) {
 	}
 }
 
-// spent reports whether we have computed for half the time that we may: the kernel would
+// isCPUSpent reports whether we have computed for half the time that we may: the kernel would
 // end us, and the command's exit code would be lost.
 func (r *recorder) isCPUSpent() bool {
 	if usedCPU() < r.mostCPU/2 {
@@ -433,8 +435,9 @@ func (r *recorder) isCPUSpent() bool {
 	return true
 }
 
-// nextTick is when to look again. What threads do in step with a clock, as readers of a disk that a control group slows
-// down, would be seen in one state for ever if samples came as regularly.
+// nextTick returns the time until the next look. It is random: threads that act in step with a
+// clock, such as readers of a disk that a control group slows down, would always be seen in the
+// same state by regular samples.
 func nextTick() time.Duration { return tick/2 + rand.N(tick) }
 
 func (r *recorder) tick() {
@@ -451,7 +454,7 @@ func (r *recorder) tick() {
 	}
 }
 
-// hear takes what the hooks have sent.
+// hear takes the packets that the hooks have sent.
 func (r *recorder) hear() (packets int) {
 	if r.hears == nil {
 		return 0
@@ -500,8 +503,8 @@ func (r *recorder) forget() {
 	})
 }
 
-// flush writes the second. Where the disk takes nothing it is tried again ever
-// less often, as the queue grows.
+// flush writes the second. If the disk accepts nothing, it tries again less and less often as
+// the queue grows.
 func (r *recorder) flush(now float64) {
 	if now < r.nextFlush && r.exit == nil {
 		r.out.Pack()
@@ -536,8 +539,8 @@ func remedy(err error) string {
 	return "free some space and it is written then"
 }
 
-// show hands the run to the caller, and leaves at least 99.7 % of the time to the
-// job where the caller takes long.
+// show passes the run to the caller. It leaves at least 99.7 % of the time to the job, however
+// long the caller takes.
 func (r *recorder) show(now float64) {
 	if r.o.OnTick == nil || now < r.nextShow {
 		return
@@ -550,8 +553,8 @@ func (r *recorder) show(now float64) {
 	r.nextShow = now + min(60, max(second/2, 300*took))
 }
 
-// writeFacts writes the facts where they changed. The count of optimizer steps
-// alone is no change: the last one is written at the end.
+// writeFacts writes the facts if they have changed. The count of optimizer steps alone does not
+// count as a change: the last one is written at the end.
 func (r *recorder) writeFacts() {
 	f := r.assemble()
 	if f.Model != nil && f.Exit == nil {

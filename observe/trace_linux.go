@@ -28,7 +28,7 @@ type processTrace struct {
 	over      bool   // the hook said its last word
 }
 
-// lastWord is what the hook says of a trace at its end.
+// lastWord is what the hook says about a trace at its end.
 type lastWord struct {
 	From  int64   `json:"from"` // CLOCK_MONOTONIC, ns
 	To    int64   `json:"to"`
@@ -39,7 +39,7 @@ type lastWord struct {
 // mostTold bounds the hook's last word.
 const mostTold = 4096 // bytes
 
-// quieted keeps libkineto from printing into the command's stderr where a trace may be
+// quietLibkineto keeps libkineto from printing into the command's stderr if a trace may be
 // taken.
 func (r *recorder) quietLibkineto(env []string) []string {
 	set := slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, logLevel+"=") })
@@ -168,7 +168,7 @@ func (r *recorder) keepTrace(t *processTrace, word lastWord) {
 		r.clock.now(), t.pid, quantity.AboutBytes(float64(size)), name))
 }
 
-// endTrace says why there is no trace of a process.
+// endTrace records why there is no trace of a process.
 func (r *recorder) endTrace(t *processTrace, why string) {
 	t.over, t.why = true, why
 	r.say(fmt.Sprintf("%.0f s: no trace was taken of process %d: %s", r.clock.now(), t.pid, why))

@@ -16,7 +16,6 @@ import (
 // loader, so that what happens between two steps remains visible. A hash of its number decides
 // whether a block is kept. So no periodic pattern can hide, and all ranks keep the same blocks.
 // The blocks kept one in 2n are a subset of those kept one in n.
-// repeats can hide, and is the same in all ranks. What is kept one in 2n is kept one in n.
 type thinned struct {
 	From, To float64 // seconds; From 0 is the beginning, To is +Inf for a part without end
 	Every    float64 // interval in seconds of which one value of a signal is kept; 0: all

@@ -88,8 +88,8 @@ func (j *Job) Close() {
 	}
 }
 
-// Tell adds what the hook said of a process. It counts from the next Second on,
-// or at once for a process that is new.
+// Tell adds what the hook said about a process. It takes effect in the next Second, or at once
+// for a new process.
 func (j *Job) Tell(t Told) { j.told[t.PID] = &t }
 
 // Devices says which process uses which GPU, by NVML. Numbers that belong to no
@@ -144,7 +144,7 @@ func (j *Job) Second(now float64, to Sink) {
 // waited-for descendants included. It counts from the next Second on.
 func (j *Job) Ended(cpu time.Duration) { j.tree.rootCPU = cpu.Seconds() }
 
-// Alive are the processes of the tree that have not ended nor end by themselves, in
+// Alive returns the processes of the tree that have not ended and do not end by themselves, in
 // order of PID.
 func (j *Job) Alive() []int {
 	var alive []int
@@ -184,7 +184,7 @@ func (j *Job) Processes() []recording.Process {
 	return all
 }
 
-// HostMachine is the host as far as the job may use it, as it was when its trainer was
+// HostMachine returns the part of the host that the job may use, as it was when its trainer was
 // last alive.
 func (j *Job) HostMachine() recording.Machine {
 	pid := j.trainer()
@@ -195,8 +195,7 @@ func (j *Job) HostMachine() recording.Machine {
 	return j.host
 }
 
-// follow opens and closes thread files so that those of the living trainers and
-// workers are open.
+// follow keeps open the thread files of the living trainers and workers, and closes the others.
 func (j *Job) follow() {
 	wanted := map[int]int{}
 	clear(j.launches)
@@ -288,7 +287,7 @@ func (j *Job) describe(f *recording.Process, p *process) {
 	}
 }
 
-// note says what the user would otherwise miss without knowing why, as it is now.
+// note records why something is missing from the recording, as of now, so that the user knows.
 func (j *Job) note() {
 	j.hidden = len(j.tree.live) == 0 && !isVisible(j.tree.path, j.tree.root) && exists(j.tree.root)
 	if p := j.tree.live[j.unread]; p != nil && !p.unread {

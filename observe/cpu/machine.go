@@ -142,9 +142,9 @@ var pressures = map[string]recording.Signal{
 	"cpu": recording.PressureCPU, "io": recording.PressureIO, "memory": recording.PressureMemory,
 }
 
-// grow adds what the allowed processors did since the last look. Summing growth,
-// not totals, keeps the signal whole when the affinity changes. Stolen time
-// counts as used: whoever has it, the job cannot.
+// grow adds what the allowed processors did since the last look. It sums growth, not totals, so
+// that the signal does not jump when the affinity changes. Stolen time counts as used, because
+// the job cannot use it.
 func (m *machine) grow(stat procfs.Stat, allowed *unix.CPUSet) {
 	first := m.last == nil
 	if first {
@@ -187,7 +187,7 @@ func nodesOf(files fs.FS) map[int]int {
 // maxCPUs bounds a range of processors: Linux is built for 8192 at most.
 const maxCPUs = 8192
 
-// numaNode is the NUMA node of a processor; false where the machine has but one.
+// numaNode returns the NUMA node of a processor; false if the machine has only one.
 func (m *machine) numaNode(processor int) (int, bool) {
 	node, known := m.nodes[processor]
 	return node, known && m.static.Nodes > 1
@@ -201,8 +201,7 @@ func affinity(pid int) *unix.CPUSet {
 	return &set
 }
 
-// physical counts the cores behind the allowed processors; 0 where the kernel
-// does not tell.
+// physical counts the cores of the allowed processors; 0 if the kernel does not say.
 func (m *machine) physical(allowed *unix.CPUSet) int {
 	cores := map[string]bool{}
 	for n := range m.static.CPUs {

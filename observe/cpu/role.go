@@ -24,9 +24,9 @@ type Told struct {
 	Loads        bool // it has a DataLoader or asked for a batch
 }
 
-// assign gives every living process its role: trainers first, then what loads
-// for them. A role that was given stays, except that one which was only guessed
-// gives way to one that is known, and to what the process turns out to run.
+// assign gives every living process its role: first the trainers, then the processes that load
+// for them. A role stays once it is given. Only a guessed role gives way, to a known one or to
+// what the process turns out to run.
 func (j *Job) assign() {
 	trainers := j.trainers()
 	for _, p := range j.tree.live {
@@ -128,8 +128,8 @@ func (j *Job) busiest() *process {
 // does since 2.5.
 func isWorkerName(comm string) bool { return comm == "pt_data_worker" }
 
-// feeds reports whether the process is stoker feed. Its threads load; none of them
-// is looked at, since the loader itself tells what they do.
+// feeds reports whether the process is stoker feed. Its threads load, but are not sampled,
+// because the loader reports what they do.
 func feeds(p *process) bool {
 	program, rest, _ := strings.Cut(p.command, " ")
 	return strings.HasPrefix(filepath.Base(program), "stoker") && strings.HasPrefix(rest, "feed ")
@@ -177,8 +177,9 @@ func (j *Job) likeWorker(p *process) bool {
 	return !j.serves(p) && (strings.Contains(p.command, "multiprocessing.spawn") || p.command == parent.command)
 }
 
-// serves reports whether a process is one of multiprocessing's own, its tracker or its
-// fork server (not what that forked): it loads nothing, and ends with those it serves.
+// serves reports whether a process is a helper of multiprocessing: its resource tracker or its
+// fork server, not what that forked. A helper loads nothing, and ends with the processes that it
+// serves.
 func (j *Job) serves(p *process) bool {
 	if strings.Contains(p.command, "multiprocessing.forkserver") {
 		parent := j.tree.live[p.parent]

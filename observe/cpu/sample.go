@@ -91,8 +91,8 @@ func (j *Job) samplePrivate(now float64, to Sink) {
 // mostCounted bounds how many threads of a process are counted: a process with more is left out.
 const mostCounted = 512
 
-// sampleWants counts the threads of one process that loads which are on a core or wait for one. Each
-// second it is another process's turn: libraries start as many threads as the machine has cores.
+// sampleWants counts the threads of one loading process that are on a core or wait for one. Each
+// second it takes another process: libraries start as many threads as the machine has cores.
 func (j *Job) sampleWants(now float64, to Sink) {
 	readers := j.Readers()
 	if len(readers) == 0 {
@@ -212,8 +212,8 @@ func (j *Job) environment(f *recording.Process) {
 	f.HidesGPUs = set && namesNone(visible)
 }
 
-// namesNone says of a value of CUDA_VISIBLE_DEVICES that no GPU is left: anything behind
-// the first word that is no name counts for nothing.
+// namesNone reports whether a value of CUDA_VISIBLE_DEVICES leaves no GPU: CUDA ignores
+// everything from the first word on that is not a name.
 func namesNone(visible string) bool {
 	first, _, _ := strings.Cut(visible, ",")
 	first = strings.TrimSpace(first)

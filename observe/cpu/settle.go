@@ -17,16 +17,16 @@ func (g *growing) total() float64 {
 	return g.highest
 }
 
-// keepCoreTime keeps the core time of the dead. When a process is waited for, the
-// kernel adds its time and that of its descendants to its parent's reaped time:
+// keepCoreTime keeps the core time of dead processes. When a process is reaped, the kernel adds
+// its time and that of its descendants to its parent's reaped time:
 //
 //	before:  parent own 5, reaped 0    child own 3
 //	after:   parent own 5, reaped 3    (gone)
 //
-// A parent is read before its children, so that no time is read twice; what its
-// reaped time lacks at one look it has at the next, and until then it owes it. What
-// is lacking still went to a parent that died or ignores its children, and is kept
-// in settled. So the sum over the tree never falls and nothing counts twice.
+// A parent is read before its children, so no time is read twice. A child's time may be missing
+// from the parent's reaped time at one look; then it comes at the next, and the parent owes it
+// until then. If it does not come, the parent died or ignores its children, and the time is kept
+// in settled. So the sum over the tree never falls, and nothing counts twice.
 func (t *table) keepCoreTime(before map[int]process) {
 	dead := map[*process]process{} // by heir, the sums
 	for _, p := range t.gone {
@@ -61,8 +61,8 @@ func (t *table) keepCoreTime(before map[int]process) {
 // core is the core time of a process and of the children that it reaped.
 func (p *process) core() float64 { return p.own + p.reaped + p.owes }
 
-// leftBy notes what the root and those that ended with it had as they were seen
-// last.
+// leftBy records what the root, and the processes that ended with it, had used when they were
+// last seen.
 func (t *table) leftBy(dead *process, before map[int]process) {
 	for at, known := dead.pid, true; known; {
 		if at == t.root {
@@ -75,8 +75,8 @@ func (t *table) leftBy(dead *process, before map[int]process) {
 	}
 }
 
-// closeRoot adds what the root and those that it waited for used since they were
-// seen last, once its end was reported and noticed.
+// closeRoot adds what the root and the processes that it reaped used after they were last seen.
+// It waits until the root's end was reported and noticed.
 func (t *table) closeRoot() {
 	if t.rootCPU > 0 && t.live[t.root] == nil {
 		t.settled += max(0, t.rootCPU-t.rootLast)
@@ -100,8 +100,8 @@ func (t *table) heir(dead *process, before map[int]process) *process {
 	return nil
 }
 
-// takeOver marks what a process inherited from dead children as not its own, at the
-// look at which its counter grew by it, but never more than that.
+// takeOver marks time that a process inherited from dead children as not its own. It does so at
+// the look at which the counter grew, and never for more than the growth.
 func (g *growing) takeOver(was growing, dead float64) {
 	grown := max(0, g.now-was.now)
 	late := min(grown, g.owes)

@@ -12,9 +12,9 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// thread is one thread whose state is read ten times a second. Its files stay
-// open, which also ties them to this very thread: when it is gone they answer
-// ESRCH, whoever has its number then.
+// thread is one thread whose state is read ten times a second. Its files stay open, which ties
+// them to this very thread: when it is gone they return ESRCH, even if its number is in use
+// again.
 type thread struct {
 	subject            string
 	stat, wchan, sched int  // file descriptors, -1 where the file cannot be had
@@ -88,10 +88,9 @@ func stateLetter(stat []byte) (letter byte, ok bool) {
 	return stat[end+2], true
 }
 
-// Glance is what the first thread of a process does now, and when the process began
-// (clock ticks since the machine booted): for the agent, which samples processes of many jobs now
-// and then. Of another user's process the kernel tells no more than whether it runs,
-// sleeps, or sleeps for a disk.
+// Glance returns what the first thread of a process does now, and when the process began (clock
+// ticks since the machine booted). The agent uses it for the processes of many jobs. Of another
+// user's process the kernel only says whether it runs, sleeps, or sleeps for a disk.
 func Glance(proc string, pid int) (state recording.State, began uint64, ok bool) {
 	t, err := watch(proc, pid, pid)
 	if err != nil {
@@ -118,8 +117,7 @@ func (t *thread) readTimes(buffer []byte) (ran, queued float64, ok bool) {
 	return float64(a) / 1e9, float64(b) / 1e9, len(rest)+len(more) == 0
 }
 
-// processor is the processor that the thread ran on last; -1 where the kernel does not
-// tell.
+// processor returns the processor on which the thread ran last; -1 if the kernel does not say.
 func (t *thread) processor(buffer []byte) int {
 	n, ok := t.readField(buffer, 39)
 	if !ok {

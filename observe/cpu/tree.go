@@ -33,7 +33,7 @@ const seldomEvery = 4
 // 100 on every architecture that Go has.
 const clockTick = 0.01
 
-// process is one process of the job's tree, known by its number and its start.
+// process is one process of the job's tree, identified by its number and its start.
 type process struct {
 	pid, parent int
 	start       uint64 // clock ticks since the machine booted
@@ -116,7 +116,7 @@ func (t *table) byAge() []*process {
 	})
 }
 
-// discover adds descendants that are not known yet.
+// discover adds new descendants.
 func (t *table) discover(now float64) {
 	var all map[int][]int
 	if t.scan {
@@ -234,8 +234,8 @@ func (t *table) children(pid int, all map[int][]int) []int {
 	return found
 }
 
-// adopted are the orphans that the kernel gave us (PR_SET_CHILD_SUBREAPER). Our
-// own nvidia-smi is not one of them.
+// adoptedOrphans returns the orphans that the kernel gave us (PR_SET_CHILD_SUBREAPER), without
+// our own nvidia-smi.
 func (t *table) adoptedOrphans(all map[int][]int) []int {
 	var found []int
 	for _, pid := range t.children(t.adopter, all) {

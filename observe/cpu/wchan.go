@@ -6,14 +6,13 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Kernel functions in which a thread sleeps, by the start of their names (the
-// compiler adds ".isra.0" and the like). Seen on kernel 6.18 with CPython 3.11
-// and PyTorch 2.15; with older names.
+// Kernel functions in which a thread sleeps, by the start of their names (the compiler adds
+// ".isra.0" and the like). Seen on kernel 6.18 with CPython 3.11 and PyTorch 2.15; with older
+// names.
 //
-// A function in none of the lists counts as parked: waiting in poll, a pipe, a
-// futex or a Unix socket is where a loader worker expects its next index
-// (poll_schedule_timeout, do_poll, anon_pipe_read, futex_do_wait, do_epoll_wait,
-// unix_stream_read_generic, do_sigtimedwait).
+// A function in none of the lists counts as parked: a loader worker waits for its next index in
+// poll, a pipe, a futex or a Unix socket (poll_schedule_timeout, do_poll, anon_pipe_read,
+// futex_do_wait, do_epoll_wait, unix_stream_read_generic, do_sigtimedwait).
 var (
 	remoteSleeps = []string{
 		"sk_wait_data", "tcp_recvmsg", "wait_woken", // a TCP read; with poll and a timeout in front it seems parked
@@ -32,8 +31,8 @@ var (
 	}
 )
 
-// threadState says what a thread is doing from its state letter and the kernel
-// function in which it sleeps. ok is false for a thread that is dead.
+// threadState returns a thread's state from its state letter and the kernel function in which it
+// sleeps. ok is false for a dead thread.
 func threadState(letter byte, wchan string) (state recording.State, ok bool) {
 	switch letter {
 	case 'R':

@@ -40,7 +40,7 @@ type Mounts struct {
 // mount is a line of /proc/PID/mountinfo.
 type mount struct{ point, kind, source, device string }
 
-// Look samples the open files of one of the processes, of another at each call.
+// Look samples the open files of one of the processes, at each call of the next.
 func (m *Mounts) Look(pids []int) {
 	if len(pids) == 0 {
 		return
@@ -113,8 +113,8 @@ func (m *Mounts) of(path string) (best *mount) {
 	return best
 }
 
-// List are the file systems, those of which most files were seen first; how many is
-// rounded down to a power of two, so that the facts seldom change. Of as many, that of the
+// List returns the file systems, those with the most open files first. Counts are rounded down
+// to a power of two, so that the facts seldom change. Among equal counts, the file system of the
 // whole machine comes last.
 func (m *Mounts) List() []recording.Mount {
 	var list []recording.Mount
@@ -177,7 +177,7 @@ func parseMounts(text []byte) (table []mount) {
 	return table
 }
 
-// unescape undoes what the kernel does to blanks in names: \040 and the like.
+// unescape replaces the kernel's codes for blanks in names, such as \040.
 func unescape(field string) string {
 	for from := 0; ; {
 		at := strings.IndexByte(field[from:], '\\')

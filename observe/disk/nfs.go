@@ -14,8 +14,8 @@ import (
 // maxServers bounds the signals of machines with hundreds of NFS mounts.
 const maxServers = 16
 
-// NFS writes what the kernel's NFS client counts of each mount that process pid sees: bytes
-// that the server sent, reads, and how long those took. Nothing without such a mount.
+// NFS writes what the kernel's NFS client counts for each mount that process pid sees: bytes
+// that the server sent, reads, and how long those took. Without such a mount it writes nothing.
 func NFS(root string, pid int, now float64, to Sink) {
 	text, err := os.ReadFile(fmt.Sprintf("%s/proc/%d/mountstats", root, pid))
 	if err != nil {

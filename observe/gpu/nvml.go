@@ -17,7 +17,7 @@ import (
 // the loader's own folders: Stoker adds no other place.
 const systemLibrary = "libnvidia-ml.so.1"
 
-// Caps on what the library may make us do; real ones are far below.
+// Limits on what the library may make us do. Real values are far below.
 const (
 	maxDevices   = 64
 	maxSamples   = 4096
@@ -309,7 +309,7 @@ func sampleValue(kind int32, b [8]byte) float64 {
 	return math.NaN()
 }
 
-// ratio makes a share of percent; anything but 0 to 100 is no percentage.
+// ratio makes a share of percent; NaN outside 0 to 100.
 func (n *nvml) ratio(percent float64) float64 {
 	if percent >= 0 && percent <= 100 {
 		return percent / 100
@@ -418,8 +418,8 @@ func (n *nvml) readNumber(what string, h deviceHandle, value any) float64 {
 	return known
 }
 
-// note says what an answer lacks of a device (0: of none); an answer that lacks
-// nothing takes the word back.
+// note records what an answer lacks, for one device or for none (0). An answer that lacks
+// nothing withdraws it.
 func (n *nvml) note(what string, h deviceHandle, c code) {
 	reason := ""
 	if c != success {

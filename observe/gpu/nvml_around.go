@@ -40,8 +40,8 @@ func (n *nvml) describePlace(d *Device, h deviceHandle) {
 	}
 }
 
-// nodeOf is the NUMA node of a PCI device; -1 where the kernel does not tell. NVML writes
-// the domain with eight digits, the kernel with four.
+// nodeOf returns the NUMA node of a PCI device; -1 if the kernel does not say. NVML writes the
+// domain with eight digits, the kernel with four.
 func nodeOf(busID string) int {
 	busID, _, _ = strings.Cut(strings.ToLower(busID), "\x00")
 	if len(busID) != len("00000000:3b:00.0") || strings.ContainsAny(busID, "/") {
@@ -67,8 +67,8 @@ func (n *nvml) small(what string, ask func(deviceHandle, *uint32) code, h device
 	return int(v)
 }
 
-// optional asks for a value that many devices do not have by their kind: what lacks is no
-// news (stoker doctor tells).
+// optional asks for a value that many kinds of devices do not have. A missing one is not
+// reported during a run (stoker doctor does).
 func optional[T any](n *nvml, ask func(deviceHandle, *T) code, h deviceHandle) (T, bool) {
 	var value T
 	if ask == nil {
@@ -141,7 +141,7 @@ func (n *nvml) processShares(d *nvmlDevice) map[uint32]float64 {
 	return sums
 }
 
-// openGPM makes room for two samples where the device has counters.
+// openGPM allocates two samples if the device has counters.
 func (n *nvml) openGPM(d *nvmlDevice) {
 	l := n.lib
 	if l.gpmSupport == nil || l.gpmAlloc == nil || l.gpmFree == nil || l.gpmTake == nil || l.gpmMetrics == nil ||
@@ -171,8 +171,8 @@ func (n *nvml) closeGPM(d *nvmlDevice) {
 	}
 }
 
-// readCounters fills in what the device's counters tell of the time since the last call. DCGM
-// reads the same ones, and then a driver may answer 0.
+// readCounters fills in the device's counters since the last call. DCGM reads the same counters,
+// and a driver may then answer 0.
 func (n *nvml) readCounters(r *Reading, d *nvmlDevice) {
 	if d.gpm[0] == 0 {
 		return

@@ -88,8 +88,8 @@ const (
 // deviceHandle is an nvmlDevice_t. It points into the library and is only handed back.
 type deviceHandle = uintptr
 
-// library is NVML's functions. A function that this driver does not have is nil,
-// but for the needed ones.
+// library holds NVML's functions. A function that the driver lacks is nil, except those that are
+// required.
 type library struct {
 	name string
 
@@ -175,8 +175,8 @@ func (l *library) symbols(emulate bool) []librarySymbol {
 	return table
 }
 
-// loadLibrary loads NVML from a path or, by a bare name, from where the system
-// keeps it. It is never unloaded: nothing would be won, and handles point into it.
+// loadLibrary loads NVML from a path or, by a bare name, from where the system keeps it. It is
+// never unloaded: that would gain nothing, and handles point into it.
 func loadLibrary(name string, emulate bool, without map[string]bool, absent *absences) (*library, error) {
 	opened, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {

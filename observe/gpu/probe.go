@@ -80,14 +80,14 @@ type Reading struct {
 	Kernels float64 // share of time in which kernels ran: utilisation counts copies as well
 	LinkIn  float64 // bytes/s that came over PCIe
 	LinkOut float64
-	// Shares are what the driver says of the device's time that kernels of single
-	// processes took; nil is unknown.
+	// Shares are the driver's figures for the share of the device's time that each process's
+	// kernels took; nil is unknown.
 	Shares map[uint32]float64
-	// Processes that have a compute context on the device, ascending: nil is
-	// unknown, and empty without any. Numbers are those of the driver's PID namespace:
-	// inside a container they need not be ours.
+	// Processes that have a compute context on the device, ascending: nil is unknown, and empty
+	// means none. Their numbers are those of the driver's PID namespace, which inside a
+	// container may differ from ours.
 	Processes []uint32
-	// Held are the bytes of device memory of those of Processes for which the driver tells them.
+	// Held are the bytes of device memory of Processes, if the driver says.
 	Held map[uint32]float64
 }
 

@@ -18,7 +18,7 @@ import (
 const (
 	// smiTimeout: nvidia-smi takes 30 ms to a second; a hung driver holds it for ever.
 	smiTimeout = 5 * time.Second
-	// smiOutput caps what we keep of its answer: a line per device is about 200 bytes.
+	// smiOutput limits how much of its answer is kept: a line per device is about 200 bytes.
 	smiOutput = 1 << 20
 	// smiProcessesEvery: processes need a second run of the program and seldom change.
 	smiProcessesEvery = 10
@@ -219,8 +219,8 @@ func (s *nvidiaSMI) textColumn(fields []string, column int) string {
 	return fields[column]
 }
 
-// readNumber returns a column, or NaN for "[N/A]", "[Not Supported]" and all else
-// that is no plain number.
+// readNumber returns a column, or NaN for "[N/A]", "[Not Supported]" and everything else that is
+// not a number.
 func (s *nvidiaSMI) readNumber(fields []string, column int) float64 {
 	v, err := strconv.ParseFloat(fields[column], 64)
 	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trusted says why a file next to our own binary may not be loaded into it: it must
+// checkOwners says why a file next to our own binary may not be loaded into it: it must
 // be a plain file of root's, of this user's or of whoever owns the binary, in a
 // folder where no other user can replace it. In a sticky one, as /tmp,
 // that takes an owner of these.

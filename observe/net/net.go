@@ -53,8 +53,8 @@ func Second(root string, pid int, now float64, to Sink) {
 	})
 }
 
-// Speeds is what the interfaces of this machine can, bytes/s, by subject; one that does
-// not tell, such as a virtual one, is left out.
+// Speeds returns the speed of each interface of this machine in bytes/s, by subject. Interfaces
+// without a speed, such as virtual ones, are left out.
 func Speeds(root string) map[string]float64 {
 	speeds := map[string]float64{}
 	files, _ := filepath.Glob(root + "/sys/class/net/*/speed") // no error but of the pattern

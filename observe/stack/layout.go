@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// layout says where things lie in the memory of one version of CPython, as offsets in
-// bytes.
+// layout holds the offsets, in bytes, of what is read from the memory of one version of CPython.
 type layout struct {
 	minor uint64 // of the version, 3.minor
 
@@ -24,7 +23,7 @@ type layout struct {
 	bytesSize, bytesValue, textLength, textValue uint64
 }
 
-// The same in all versions, where the interpreter lock is built in.
+// The same in all versions if the interpreter lock is built in.
 const (
 	objectType = 8
 	typeName   = 24
@@ -94,8 +93,7 @@ const (
 // errUnknown says that a Python is of a kind that is not read.
 var errUnknown = errors.New("stacks are read of CPython 3.10 to 3.15")
 
-// ownLayout reads the table that begins the runtime of a newer CPython. False where
-// it is missing.
+// ownLayout reads the table at the start of a newer CPython's runtime; false if it is missing.
 func ownLayout(runtime []byte) (l layout, has bool, err error) {
 	if len(runtime) < tableSize || string(runtime[:len(cookie)]) != cookie {
 		return l, false, nil

@@ -50,7 +50,7 @@ func (c *code) lineFromLocations(unit int) (line, units int) {
 	return line, units
 }
 
-// signed reads a number of six bits a byte, least first; the lowest bit of all is its
+// readSigned reads a signed number of six bits a byte, least first; the lowest bit of all is its
 // sign.
 func (c *code) readSigned(i int) int {
 	v := 0

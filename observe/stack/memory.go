@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Bounds on one look at a stack.
+// Limits of one look at a stack.
 const (
 	pageSize = 4096
 	mostRead = 256 << 10 // bytes
@@ -16,14 +16,14 @@ const (
 // errTorn says that what was read does not fit together: it changed meanwhile.
 var errTorn = errors.New("the stack changed while it was read")
 
-// errMuch says that a look would read more than it may.
+// errMuch says that a look would have to read more than it may.
 var errMuch = errors.New("more would have to be read than one look may")
 
 // reader fills a buffer from an address of a process.
 type reader func(address uint64, into []byte) error
 
-// memory is what one look reads: whole pages, each once. Frames lie side by side, so
-// that most of a stack is one copy, taken at one moment.
+// memory is what one look reads: whole pages, each once. Frames are next to each other, so most
+// of a stack is one copy, taken at one moment.
 type memory struct {
 	read  reader
 	pages []page // only the first `used` count; the others are kept for the next look
@@ -41,7 +41,7 @@ type page struct {
 // begin forgets what was read: it is old, or of another process.
 func (m *memory) begin(read reader) { m.read, m.used, m.spent, m.last = read, 0, 0, 0 }
 
-// spend counts bytes against what a look may read.
+// spend counts bytes against the limit of a look.
 func (m *memory) spend(n int) error {
 	if m.spent += n; m.spent > mostRead {
 		return errMuch

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// part is what a function is to a loader.
+// part is the role of a function in a loader.
 type part byte
 
 const (
@@ -18,17 +18,17 @@ const (
 	ours               // of the start-up hook
 )
 
-// client is the folder of Stoker's own library in Python. The waiting of its emulated device is no line of
-// the program's own.
+// client is the folder of Stoker's own library in Python. Waits of its emulated device do not
+// count as lines of the program.
 const client = "/stoker/"
 
 // compiledModel is the folder of code that torch.compile wrote for a model, as a Place names it.
 const compiledModel = "torchinductor/"
 
-// library finds where a library's own path begins.
+// library matches the part of a path before a library's own path.
 var library = regexp.MustCompile(`^.*/(?:(?:site|dist)-packages|lib/python3\.\d+)/`)
 
-// partOf is what a function is to a loader, and its file as it is recorded: a library's
+// partOf returns the role of a function in a loader, and its file as it is recorded: a library's
 // begins with the library's name, the program's own with "/", "." or "<".
 func partOf(file, name string) (string, part) {
 	switch {
@@ -54,8 +54,8 @@ func partOf(file, name string) (string, part) {
 // half.
 const mostPlaces = 24
 
-// fetched are the places of a stack inside of a fetch, outermost first, added to a
-// list; false where the thread is in none.
+// placesInFetch appends the places of a stack inside a fetch to a list, outermost first; false
+// if the thread is in no fetch.
 func placesInFetch(stack []place, into []recording.Place) ([]recording.Place, bool) {
 	begin := -1
 	for i, p := range stack {
@@ -77,11 +77,11 @@ func placesInFetch(stack []place, into []recording.Place) ([]recording.Place, bo
 	return into, true
 }
 
-// around returns the places of a stack outside of a fetch: the program's own innermost line and the
-// library's function that it calls, or the outermost library's function if no line is the program's.
-// Then comes the innermost function that names the work, if that is another one. If a
-// DataLoader called the own line, as it calls a sampler, the loader's function comes first. The
-// result is false if there is no place.
+// placesOutsideFetch appends the places of a stack outside a fetch: the program's own innermost
+// line and the library's function that it calls, or the outermost library's function if no line
+// is the program's. Then comes the innermost function that names the work, if that is another
+// one. If a DataLoader called the own line, as it calls a sampler, the loader's function comes
+// first. The result is false if there is no place.
 func placesOutsideFetch(stack []place, into []recording.Place, server bool) ([]recording.Place, bool) {
 	var call, loader, telling, preparing *place
 	for i := range stack {
@@ -129,7 +129,8 @@ func placesOutsideFetch(stack []place, into []recording.Place, server bool) ([]r
 	return into, len(into) > 0
 }
 
-// atImport is the function of a module's own code: what is imported does nothing of what its library is for.
+// atImport is the function of a module's own code. An import does nothing of what the library is
+// for.
 const atImport = "<module>"
 
 // callingLoader returns the DataLoader's function that the program called, if a function further in
@@ -143,8 +144,9 @@ func callingLoader(outer []place) (called *place) {
 	return called
 }
 
-// tellers are libraries whose functions say what a thread does, however deep a framework calls them: it
-// starts a program, blocks on somebody, takes tensors over from a worker, saves, compiles, sends.
+// tellers are libraries whose functions say what a thread does, however deep a framework calls
+// them: it starts a program, waits for another process, takes tensors from a worker, saves,
+// compiles, sends.
 var tellers = []string{
 	"subprocess.py", "multiprocessing/", "threading.py", "queue.py", "selectors.py", "socket.py", "ssl.py",
 	"concurrent/",
@@ -171,8 +173,8 @@ var stages = []string{
 	"python_multipart/", "base64.py", "gzip.py", "httpx/", "aiohttp/", "redis/", "psycopg",
 }
 
-// eventLoops are where a thread begins to do something for a request: whoever started the loop, or the thread,
-// does not.
+// eventLoops are the files in which a thread begins to work on a request. The frames that
+// started the loop, or the thread, say nothing.
 var eventLoops = []string{
 	"asyncio/events.py", "asyncio/base_events.py", "asyncio/runners.py",
 	"uvicorn/server.py", "uvicorn/_compat.py", "uvicorn/main.py", "anyio/_backends/", "concurrent/futures/thread.py",

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNone says that a process runs no CPython, as far as can be seen.
+// errNone says that no CPython was found in a process.
 var errNone = errors.New("no CPython is in it")
 
 // readerOf reads the memory of a process, without stopping it.
@@ -48,7 +48,7 @@ type image struct {
 // Python is in one.
 type images map[string]*image
 
-// home is where a process has its Python's runtime, and how things lie there.
+// home is the address of a process's Python runtime, and its layout.
 type home struct {
 	runtime uint64
 	layout  layout
@@ -79,7 +79,7 @@ func (h home) attachTo(m *memory, pid, tid int) (*python, error) {
 	return attach(m, readerOf(pid), h.runtime, h.layout, ownNumber(pid, tid), pid == tid)
 }
 
-// runtimeOf is where a process has its Python's runtime.
+// runtimeOf returns the address of a process's Python runtime, and its minor version.
 func (known images) runtimeOf(pid int) (address, minor uint64, err error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -110,7 +110,7 @@ func (known images) runtimeOf(pid int) (address, minor uint64, err error) {
 	return 0, 0, errNone
 }
 
-// look is the Python in a file that a process has in its memory, nil if none is.
+// look returns the Python in a file that a process has mapped; nil if there is none.
 func (known images) look(pid int, path, inode string) *image {
 	name := filepath.Base(path)
 	if !strings.Contains(name, "python") {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what a process can make us follow and keep.
+// Limits on what a process can make us follow and keep.
 const (
 	mostFrames       = 512
 	mostThreads      = 1024
@@ -18,7 +18,7 @@ const (
 	tries            = 4 // at a stack that changes while it is read
 )
 
-// place is where a thread is in one function.
+// place is the position of a thread in one function.
 type place struct {
 	code *code
 	line int
@@ -39,7 +39,7 @@ type identity struct {
 	first                   int
 }
 
-// python is one interpreter, behind any reader of its memory.
+// python is one interpreter, read through any reader of its memory.
 type python struct {
 	layout
 	*memory
@@ -70,8 +70,7 @@ func attach(m *memory, read reader, runtime uint64, l layout, native int, main b
 	return nil, err
 }
 
-// find finds the thread among those of an interpreter; the first is the last of
-// them.
+// find finds the thread in an interpreter's list. The first thread is the last of the list.
 func (p *python) find(interpreter, native uint64, main bool) error {
 	state, err := p.readWord(interpreter + p.threads)
 	for n := 0; err == nil && state != 0 && n < mostThreads; n++ {
@@ -91,7 +90,7 @@ func (p *python) find(interpreter, native uint64, main bool) error {
 	return err
 }
 
-// numberAt is where a thread's state has the number that it is known by.
+// numberAt returns the offset of a thread's number in its state.
 func (p *python) numberAt() uint64 {
 	if p.native != 0 {
 		return p.native
@@ -99,7 +98,7 @@ func (p *python) numberAt() uint64 {
 	return p.thread
 }
 
-// readStack is where the thread is, innermost first. It is valid until the next look.
+// readStack returns the thread's places, innermost first. They are valid until the next look.
 func (p *python) readStack() (found []place, err error) {
 	for range tries {
 		p.begin(p.from)
@@ -239,7 +238,7 @@ func (p *python) identify(at uint64) (now identity, err error) {
 	return now, err
 }
 
-// checkType learns which type is that of code objects: there is one.
+// checkType learns the type of code objects. There is only one.
 func (p *python) checkType(kind uint64) error {
 	if p.codeType != 0 {
 		return errTorn

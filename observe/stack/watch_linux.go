@@ -34,7 +34,7 @@ const (
 	closeWait = 2 * time.Second
 )
 
-// Thread is one that may load.
+// Thread is one thread that may load.
 type Thread struct {
 	PID, TID int
 	For      recording.Loading
@@ -88,7 +88,7 @@ func (w *Sampler) Follow(threads []Thread) {
 	w.threads <- threads
 }
 
-// Close ends watching. It does not wait for long.
+// Close ends watching. It returns soon.
 func (w *Sampler) Close() {
 	close(w.quit)
 	select {
@@ -166,7 +166,7 @@ func (w *Sampler) watchThreads() {
 	}
 }
 
-// tell notes why a process cannot be read, where none could be; nil is one that can.
+// tell notes why a process cannot be read, as long as none could be; nil means that one could.
 func (w *Sampler) tell(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,7 +189,7 @@ func why(err error) string {
 	return err.Error()
 }
 
-// addStack counts a look at a stack.
+// addStack counts one look at a stack.
 func (w *Sampler) addStack(s recording.Stack) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -291,8 +291,8 @@ func (t *target) ready(l *looker, now time.Time) bool {
 	return true
 }
 
-// attach finds a thread where a loader's last one was, if its number shows that this is
-// right, else by the process's files, which takes longer.
+// attach finds a thread at the place of the loader's last one if its number confirms it.
+// Otherwise it reads the process's files, which takes longer.
 func (l *looker) attach(t Thread) (*python, error) {
 	if h, known := l.homes[t.For.PID]; known && h.layout.native != 0 {
 		if p, err := h.attachTo(&l.memory, t.PID, t.TID); err == nil {
@@ -358,7 +358,7 @@ func (t *target) look(l *looker, now time.Time) error {
 // lockSleeps are the kernel's functions in which a thread blocks on another one, by the start of their names.
 var lockSleeps = []byte("futex")
 
-// awaits is what a thread asleep is waiting for. The buffer holds its stat file.
+// awaits returns what a sleeping thread waits for. The buffer holds its stat file.
 func (t *target) awaits(buffer []byte) recording.Awaits {
 	if at := bytes.LastIndexByte(buffer, ')') + 2; at < len(buffer) && buffer[at] == 'D' {
 		return recording.AwaitsDisk

@@ -30,7 +30,7 @@ func (in *Intake) addNode(p *Process, r *hookRecord, now float64) bool {
 	return true
 }
 
-// flushNodes writes what came of nodes since the last call.
+// flushNodes writes what arrived from nodes since the last call.
 func (in *Intake) flushNodes() {
 	for subject, f := range in.nodes {
 		r := f.record

@@ -18,8 +18,8 @@ const (
 	maxItems   = 128      // samples of one of them
 )
 
-// Packet is one packet as it arrived, with the sender's PID as the kernel gives
-// it. Data is valid until the function that was handed the packet returns.
+// Packet is one packet, with the sender's PID as the kernel gives it. Data is valid until the
+// function that got the packet returns.
 type Packet struct {
 	PID  int
 	Data []byte
@@ -34,8 +34,8 @@ type message struct {
 	Malformed int // records that were left out
 }
 
-// hookRecord is one record of the hook, all kinds in one: K says which fields count.
-// Pointers are nil where the hook said null or nothing.
+// hookRecord is one record of the hook, all kinds in one: K says which fields count. A pointer
+// is nil if the hook sent null or nothing.
 type hookRecord struct {
 	K string `json:"k"`
 

@@ -13,7 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Bounds on what a program can make us keep.
+// Limits on what a program can make us keep.
 const (
 	mostSlow   = 16 // slow fetches of the job
 	maxLoaders = 256
@@ -31,7 +31,7 @@ type Sink interface {
 	AddInside(pid, loader, n int, i recording.Inside)
 }
 
-// Process is what the hook said of one process.
+// Process is what the hook said about one process.
 type Process struct {
 	PID, Parent  int
 	Worker       bool
@@ -140,8 +140,8 @@ func (in *Intake) FindProcess(pid int) *Process { return in.procs[pid] }
 // Heard reports whether any process answered.
 func (in *Intake) Heard() bool { return in.heard }
 
-// Forget drops the state of a process that has ended, but for its loaders: a
-// job of weeks may start a million of them.
+// Forget drops the state of a process that has ended, except its loaders: a job of weeks may
+// start a million processes.
 func (in *Intake) Forget(pid int) {
 	delete(in.procs, pid)
 	delete(in.serves, pid)
@@ -156,8 +156,7 @@ func (in *Intake) Forget(pid int) {
 // Dropped is how many records were lost on the way or left out as malformed.
 func (in *Intake) Dropped() int { return int(in.dropped + in.malformed) }
 
-// Facts writes what the hook found into the facts. Versions of the driver are
-// not its to tell.
+// Facts writes what the hook found into the facts, except the driver's versions.
 func (in *Intake) Facts(f *recording.Facts) {
 	f.Loaders = slices.Clone(in.loaders)
 	for i := range f.Loaders {
@@ -628,8 +627,8 @@ func (in *Intake) addMemory(p *Process, r *hookRecord, now float64) bool {
 	return true
 }
 
-// note keeps a sentence of the hook. Errors of others are quoted there, with what they were
-// asked to open.
+// note keeps a sentence of the hook. It may quote errors of other software, with the names of
+// files that these tried to open.
 func (in *Intake) note(text string) {
 	text = safe.Text(redact.Text(text), maxText)
 	if len(in.notes) < maxNotes && !slices.Contains(in.notes, text) {

@@ -47,8 +47,8 @@ func (l *Listener) listen() (err error) {
 		0); err != nil {
 		return err
 	}
-	// The mode of the socket's inode decides that of its file: so it is never
-	// open to others, not even for a moment.
+	// The socket's file gets the mode of the socket's inode, so it is never open to others, not
+	// even for a moment.
 	if err := unix.Fchmod(l.socket, 0o600); err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (l *Listener) addSocket(fd int) error {
 	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
-// Poll hands over what has arrived, in the order of arrival per process, without
-// waiting for more, and returns how many packets that were.
+// Poll passes on the packets that have arrived, per process in the order of arrival, without
+// waiting for more. It returns their number.
 func (l *Listener) Poll(take func(Packet)) (n int) {
 	var events [64]unix.EpollEvent
 	for range maxRounds {

@@ -27,8 +27,7 @@ func (in *Intake) notePrecision(p *Process, r *hookRecord) bool {
 	return true
 }
 
-// optim notes what the model is as its optimizer shows it, and which thread
-// launches its work.
+// optim records what the optimizer shows about the model, and which thread launches its work.
 func (in *Intake) optim(p *Process, own int, r *hookRecord) bool {
 	if r.Steps < 0 {
 		return false

@@ -29,9 +29,10 @@ func (in *Intake) addRaised(pid int, r *hookRecord) {
 // passesOn are exceptions by which a launcher says that its program has failed.
 var passesOn = []string{"ChildFailedError", "CalledProcessError", "ProcessExitedException", "ProcessRaisedException"}
 
-// FindCause is the exception that ended a command, whose first process is root: its own, but
-// that of a process that it started where its own only passes that on. Of several ranks the
-// first to fail counts, since the others fail for want of it. Nil where none was seen.
+// FindCause returns the exception that ended a command, whose first process is root. It is the
+// root's own, or that of a process that root started and whose failure root only passes on. Of
+// several ranks the first to fail counts, because its failure makes the others fail. It returns
+// nil if no exception was seen.
 func (in *Intake) FindCause(root int) *recording.Exception {
 	all := slices.Clone(in.raised)
 	slices.SortStableFunc(all, func(a, b Raised) int { return cmp.Compare(a.At, b.At) })
