@@ -184,7 +184,7 @@ func split(text string) (digits string, ten int, name string, err error) {
 	if digits, err = plain(digits); err != nil {
 		return "", 0, "", fmt.Errorf("%s %w", quote(text), err)
 	}
-	if ten, rest, err = exponent(rest); err != nil {
+	if ten, rest, err = readExponent(rest); err != nil {
 		return "", 0, "", fmt.Errorf("%s %w", quote(text), err)
 	}
 	name = strings.ReplaceAll(rest, " per ", "/")
@@ -216,8 +216,8 @@ func plain(digits string) (string, error) {
 	return strings.NewReplacer(",", "", "_", "").Replace(digits), nil
 }
 
-// exponent parses "e9" or "E-3" directly after the digits.
-func exponent(rest string) (ten int, after string, err error) {
+// readExponent parses "e9" or "E-3" directly after the digits.
+func readExponent(rest string) (ten int, after string, err error) {
 	if rest == "" || rest[0] != 'e' && rest[0] != 'E' {
 		return 0, rest, nil
 	}

@@ -28,8 +28,8 @@ const (
 	mostPrinted  = 1e21
 )
 
-// shown rounds a number for printing: to three digits, and to 0 if it is smaller than least.
-func shown(v, least float64) float64 {
+// roundShown rounds a number for printing: to three digits, and to 0 if it is smaller than least.
+func roundShown(v, least float64) float64 {
 	switch {
 	case math.Abs(v) < least:
 		return 0
@@ -40,19 +40,19 @@ func shown(v, least float64) float64 {
 }
 
 // AboutBytes prints bytes, "110 KB".
-func AboutBytes(v float64) string { return Bytes(shown(v, leastPrinted)).String() }
+func AboutBytes(v float64) string { return Bytes(roundShown(v, leastPrinted)).String() }
 
 // AboutRate prints bytes per second, "6.5 GB/s".
-func AboutRate(v float64) string { return Rate(shown(v, leastPrinted)).String() }
+func AboutRate(v float64) string { return Rate(roundShown(v, leastPrinted)).String() }
 
 // AboutSeconds prints a time, "11.7 ms". A time below the resolution of clocks is 0.
-func AboutSeconds(v float64) string { return Seconds(shown(v, 0.5e-9)).String() }
+func AboutSeconds(v float64) string { return Seconds(roundShown(v, 0.5e-9)).String() }
 
 // AboutFLOPs prints floating-point operations per second, "312 TFLOP/s".
-func AboutFLOPs(v float64) string { return FLOPRate(shown(v, leastPrinted)).String() }
+func AboutFLOPs(v float64) string { return FLOPRate(roundShown(v, leastPrinted)).String() }
 
 // AboutWatts prints a power, "210 W".
-func AboutWatts(v float64) string { return Watts(shown(v, leastPrinted)).String() }
+func AboutWatts(v float64) string { return Watts(roundShown(v, leastPrinted)).String() }
 
 // AboutSamples prints a throughput, "911 samples/s", "2,540 samples/s".
 func AboutSamples(v float64) string {
@@ -65,7 +65,7 @@ func AboutSamples(v float64) string {
 // AboutDollars prints an amount of money, "$2.33"; less than a cent is "<$0.01".
 func AboutDollars(v float64) string {
 	switch {
-	case math.IsNaN(shown(v, 0)):
+	case math.IsNaN(roundShown(v, 0)):
 		return "unknown"
 	case v > 0 && v < 0.005:
 		return "<$0.01"
@@ -77,7 +77,7 @@ func AboutDollars(v float64) string {
 
 // About prints a number without a unit, with at most three decimals and separated thousands.
 func About(v float64) string {
-	if v = shown(v, leastPrinted); math.IsNaN(v) {
+	if v = roundShown(v, leastPrinted); math.IsNaN(v) {
 		return "unknown"
 	}
 	if math.Abs(v) < 1000 {
@@ -107,7 +107,7 @@ func AboutMany(v float64) string {
 // three digits.
 func Percent(v float64) string {
 	switch {
-	case math.IsNaN(shown(v, 0)):
+	case math.IsNaN(roundShown(v, 0)):
 		return "unknown"
 	case v >= 0.9995 && v < 1-1e-9: // less than all is not 100 %
 		return "99.9 %"
@@ -126,7 +126,7 @@ const leastCores = 0.005
 
 // AboutCores prints a number of cores, "1.6"; less than one with two decimals.
 func AboutCores(v float64) string {
-	switch v = shown(v, leastCores); {
+	switch v = roundShown(v, leastCores); {
 	case math.IsNaN(v):
 		return "unknown"
 	case v < 0.995:
@@ -168,7 +168,7 @@ func AboutRatio(v float64) string {
 
 // ratio prints a ratio with two decimals, larger ones with three digits.
 func ratio(v float64) string {
-	if v = shown(v, 0.005); math.Abs(v) < 10 {
+	if v = roundShown(v, 0.005); math.Abs(v) < 10 {
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
 	return About(v)

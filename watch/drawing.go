@@ -58,9 +58,9 @@ func (d *drawing) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (d *drawing) bold(text string) string { return d.paint("1", text) }
+func (d *drawing) makeBold(text string) string { return d.paint("1", text) }
 
-func (d *drawing) quiet(text string) string { return d.paint("2", text) }
+func (d *drawing) makeFaint(text string) string { return d.paint("2", text) }
 
 // Colours of the terminal's 16, which the user chose, except orange: yellow is often unreadable
 // on white.

@@ -130,7 +130,7 @@ func (d *drawing) fixes(s State) []string {
 				title = words
 			}
 		}
-		all = append(all, pad([]string{"best fix", "next"}[i], nameWidth)+" "+d.bold(title)+"  "+f.Worth())
+		all = append(all, pad([]string{"best fix", "next"}[i], nameWidth)+" "+d.makeBold(title)+"  "+f.Worth())
 	}
 	if len(s.Plan.Fixes) > 0 || len(s.Verdict.Evidence) == 0 || s.Machine {
 		return all

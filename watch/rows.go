@@ -149,7 +149,7 @@ func (d *drawing) rows(v *view, high int) []string {
 			case 0:
 				name, text = t.Name, d.value(v, t)
 			case 1:
-				text = d.quiet("most " + d.short(largest(t.Values), t.Unit))
+				text = d.makeFaint("most " + d.short(largest(t.Values), t.Unit))
 			}
 			all = append(all, pad(name, nameWidth)+" "+row+" "+text)
 		}
@@ -168,7 +168,7 @@ func (d *drawing) value(v *view, t strip.Track) (text string) {
 		return text
 	}
 	defer func() {
-		if goal := d.quiet(" goal " + d.short(diagnose.DeviceBusy.Yes, t.Unit)); cellsOf(text+goal) <= d.valueWidth() {
+		if goal := d.makeFaint(" goal " + d.short(diagnose.DeviceBusy.Yes, t.Unit)); cellsOf(text+goal) <= d.valueWidth() {
 			text += goal
 		}
 	}()
@@ -190,8 +190,8 @@ func (d *drawing) among(text, most, share string) string {
 	if number, unit, _ := strings.Cut(text, " "); strings.HasSuffix(most, " "+unit) {
 		text = number
 	}
-	if text += d.quiet(" of " + most); cellsOf(text) > d.valueWidth() {
-		return alone + d.quiet(" ("+share+")")
+	if text += d.makeFaint(" of " + most); cellsOf(text) > d.valueWidth() {
+		return alone + d.makeFaint(" ("+share+")")
 	}
 	return text
 }
@@ -349,7 +349,7 @@ func (d *drawing) help() {
 		name := strip.StateNames[state]
 		letters = append(letters, stateMarks[name].letter+" "+name)
 	}
-	d.addLine(d.bold("what is what") + "   any key goes back")
+	d.addLine(d.makeBold("what is what") + "   any key goes back")
 	d.addLine("")
 	for _, row := range [][2]string{
 		{

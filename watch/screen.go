@@ -36,7 +36,7 @@ func Screen(states []State, look Viewport) []string {
 	case look.Help:
 		d.help()
 	case s.Run == nil:
-		d.addLine(d.bold("stoker watch") + "  " + s.Name)
+		d.addLine(d.makeBold("stoker watch") + "  " + s.Name)
 		d.peers(states)
 		d.addLine("")
 		d.broken(s.Note)
@@ -96,12 +96,12 @@ func (d *drawing) small(s State) {
 		d.addLine("waits " + quantity.Percent(s.Verdict.Stall))
 		d.addLine("step " + quantity.AboutSeconds(s.Verdict.Costs.Step))
 	}
-	d.addLine(d.quiet(fmt.Sprintf("%d x %d shows all", leastWidth, leastHeight)))
+	d.addLine(d.makeFaint(fmt.Sprintf("%d x %d shows all", leastWidth, leastHeight)))
 }
 
 // headline draws the most important facts.
 func (d *drawing) headline(s State, states []State) {
-	parts := []string{d.bold("stoker watch"), s.Name, quantity.AboutSeconds(s.Run.End()) + " so far"}
+	parts := []string{d.makeBold("stoker watch"), s.Name, quantity.AboutSeconds(s.Run.End()) + " so far"}
 	if exit := s.Run.Facts.Exit; exit != nil {
 		parts[2] = fmt.Sprintf("%s, ended with exit code %d", quantity.AboutSeconds(s.Run.End()), exit.Code)
 		if e := diagnose.EndingOf(s.Run); e != nil {
@@ -156,9 +156,9 @@ func sayMemory(s State) (parts []string) {
 func (d *drawing) sayClass(s State) string {
 	switch {
 	case s.Machine:
-		return d.quiet("no recording is being written here: this is the whole machine")
+		return d.makeFaint("no recording is being written here: this is the whole machine")
 	case s.beginning() != "":
-		return d.quiet(s.beginning() + ": too early to judge")
+		return d.makeFaint(s.beginning() + ": too early to judge")
 	}
 	return d.paint("1;"+classColour(s.Verdict), string(s.Verdict.Headline())) + "  " + title(s.Verdict)
 }
@@ -176,7 +176,7 @@ func (d *drawing) peers(states []State) {
 	for i, s := range states[from : from+room] {
 		mark := "  "
 		if from+i == d.Chosen {
-			mark = d.bold("▶ ")
+			mark = d.makeBold("▶ ")
 		}
 		text := []string{pad("looking …", 32)}
 		switch {
@@ -247,7 +247,7 @@ func (d *drawing) drawAxis(v *view) string {
 	case d.ended:
 		of = "(mean)"
 	}
-	return d.quiet(strings.Repeat(" ", nameWidth+1) + string(line) + " " + of)
+	return d.makeFaint(strings.Repeat(" ", nameWidth+1) + string(line) + " " + of)
 }
 
 // foot returns the line of keys.
@@ -262,5 +262,5 @@ func (d *drawing) foot(runs int) string {
 	if d.Paused {
 		text = "held: space goes on   " + text
 	}
-	return d.quiet(text)
+	return d.makeFaint(text)
 }

@@ -50,7 +50,7 @@ func (c Command) become(s state) error {
 	if s.blocks {
 		setBlocked(s.blocked)
 	}
-	env := c.environment()
+	env := c.commandEnvironment()
 	err := unix.Exec(c.Path, c.Words, env)
 	if c.isShells(err) {
 		err = unix.Exec(shell, c.shellWords(), env)
@@ -86,7 +86,7 @@ func (c Command) Start() (*os.Process, error) {
 			return process, c.error(err)
 		}
 	}
-	attributes := &os.ProcAttr{Dir: c.Dir, Env: c.environment(), Files: c.Files, Sys: c.attributes()}
+	attributes := &os.ProcAttr{Dir: c.Dir, Env: c.commandEnvironment(), Files: c.Files, Sys: c.attributes()}
 	process, err := os.StartProcess(c.Path, c.Words, attributes)
 	if c.isShells(err) {
 		process, err = os.StartProcess(shell, c.shellWords(), attributes)
@@ -131,7 +131,7 @@ func (c Command) startBetween(s state) (process *os.Process, began bool, err err
 		c.Path,
 	}, c.Words...)
 	pid, err := syscall.ForkExec("/proc/self/exe", words, &syscall.ProcAttr{
-		Dir: c.Dir, Env: c.environment(),
+		Dir: c.Dir, Env: c.commandEnvironment(),
 		Files: c.filesUpTo(tell), Sys: c.attributes(),
 	})
 	_ = tell.Close()

@@ -14,9 +14,9 @@ const goDebug = "GODEBUG="
 // runtimeVariables lists the variables that Go's runtime reads.
 var runtimeVariables = [...]string{goDebug, "GOGC=", "GOMAXPROCS=", "GOMEMLIMIT=", "GOTRACEBACK="}
 
-// environment returns the command's environment, with the variables that stoker_entry hid
+// commandEnvironment returns the command's environment, with the variables that stoker_entry hid
 // restored.
-func (c Command) environment() []string {
+func (c Command) commandEnvironment() []string {
 	env := c.Env
 	if env == nil {
 		env = os.Environ()

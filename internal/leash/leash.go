@@ -130,24 +130,24 @@ func Receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 // Deadline returns when to give up a read that select cannot wait for; the zero time if there
 // is no limit.
 func Deadline(t testing.TB) (at time.Time) {
-	if left := left(t); left > 0 {
+	if left := timeLeft(t); left > 0 {
 		at = time.Now().Add(left)
 	}
 	return at
 }
 
-// limitReached returns a channel that receives a value when the time of left is over; nil if
+// limitReached returns a channel that receives a value when timeLeft is over; nil if
 // there is no limit.
 func limitReached(t testing.TB) <-chan time.Time {
-	if left := left(t); left > 0 {
+	if left := timeLeft(t); left > 0 {
 		return time.After(left)
 	}
 	return nil
 }
 
-// left returns half of the remaining time of the tests, so that a test waiting in vain can
+// timeLeft returns half of the remaining time of the tests, so that a test waiting in vain can
 // report it and leaves time for others; 0 if there is no limit.
-func left(t testing.TB) time.Duration {
+func timeLeft(t testing.TB) time.Duration {
 	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if deadline, ok := limited.Deadline(); ok {
 			return max(time.Until(deadline)/2, 1)

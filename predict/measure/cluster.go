@@ -58,7 +58,7 @@ func (c *Costs) readCluster(run *recording.Run) {
 		node := ClusterNode{
 			Name: name, Workers: int(math.Round(latest(recording.RemoteWorkers))), Batches: n,
 			Fetch: grown(recording.RemoteFetch) / n, Store: latest(recording.RemoteStore),
-			Spilled: spilled(run, s.Subject, from, to),
+			Spilled: largestSpill(run, s.Subject, from, to),
 		}
 		node.Held = float64(node.Workers) * latest(recording.RemoteAhead) * each
 		found.Nodes = append(found.Nodes, node)
@@ -79,7 +79,7 @@ func (c *Costs) readCluster(run *recording.Run) {
 	c.OnDisk, c.Remote, c.Runnable = 0, 0, math.NaN()
 }
 
-func spilled(run *recording.Run, subject string, from, to float64) float64 {
+func largestSpill(run *recording.Run, subject string, from, to float64) float64 {
 	part := run.Find(recording.RemoteSpilled, subject).Between(from, to)
 	return part.Largest()
 }

@@ -82,7 +82,7 @@ func (s Server) Capacity() stoker.Interval {
 	for _, l := range s.Lines {
 		all = append(all, l.Capacity())
 	}
-	return around(all)
+	return middleNine(all)
 }
 
 // Forecast is what requests take at a load, seconds.
@@ -115,7 +115,7 @@ func (s Server) At(rate float64) Forecast {
 			p99 = append(p99, s.P99*stat.Quantile(now, 0.99)/stat.Quantile(was, 0.99))
 		}
 	}
-	f.P50, f.P99 = fromRunToRun(around(p50), around(plain50)), fromRunToRun(around(p99), around(plain99))
+	f.P50, f.P99 = fromRunToRun(middleNine(p50), middleNine(plain50)), fromRunToRun(middleNine(p99), middleNine(plain99))
 	return f
 }
 
@@ -131,8 +131,8 @@ func fromRunToRun(scaled, plain stoker.Interval) stoker.Interval {
 	}
 }
 
-// around is the middle of values, and where nine in ten of them lie.
-func around(values []float64) stoker.Interval {
+// middleNine returns the median of values, and the interval that holds nine in ten of them.
+func middleNine(values []float64) stoker.Interval {
 	return stoker.Interval{
 		Low: stat.Quantile(values, 0.05), Point: stat.Median(values), High: stat.Quantile(values, 0.95),
 	}

@@ -239,7 +239,7 @@ func heat(w io.Writer, title Captions, axes []predict.Axis, points []predict.Poi
 	}
 	s := &sheet{words: title, panels: []panel{p}}
 	for _, u := range []float64{0, 0.25, 0.5, 0.75, 1} {
-		fill, _ := shade(predict.Point{Utilization: stoker.Exactly(u), Fits: predict.Yes})
+		fill, _ := colourOfShare(predict.Point{Utilization: stoker.Exactly(u), Fits: predict.Yes})
 		s.explain("utilisation "+quantity.Percent(u), fillThumb(fill))
 	}
 	return s.writeSVG(w)
@@ -259,7 +259,7 @@ func nominal(a predict.Axis) axis {
 
 // drawCell draws one pair of settings, with utilisation and limit as text if lettered.
 func drawCell(c *canvas, in box, point predict.Point, lettered bool) {
-	fill, ink := shade(point)
+	fill, ink := colourOfShare(point)
 	edge := fill // the same colour, so that no seams show between many cells
 	if lettered {
 		edge = white
@@ -281,9 +281,9 @@ func drawCell(c *canvas, in box, point predict.Point, lettered bool) {
 	}
 }
 
-// shade maps utilisation to a colour from dark blue (low) to light yellow (high), based on four
+// colourOfShare maps utilisation to a colour from dark blue (low) to light yellow (high), based on four
 // colours of viridis; grey if it is unknown or the setting does not fit.
-func shade(p predict.Point) (fill, ink string) {
+func colourOfShare(p predict.Point) (fill, ink string) {
 	u := p.Utilization.Point
 	if !stat.Finite(u) || p.Fits == predict.No {
 		return pale, grey

@@ -21,7 +21,7 @@ func WriteTraces(w io.Writer, o verify.TraceOutcome, top int, style Style) error
 		}
 		p.printPromise(o)
 	}
-	p.writeSide("limited by", o.Was+" -> "+p.bold(o.Now))
+	p.writeSide("limited by", o.Was+" -> "+p.makeBold(o.Now))
 	steps, work := report.CompareSteps(o.Rows), top
 	steps.Rows, steps.Align = p.fitRows(steps.Rows, steps.Align, "least to most", "least to most")
 	if !style.All && (top == 0 || top > fewWorks) {

@@ -15,7 +15,7 @@ func WriteFleet(w io.Writer, f question.Fleet, style Style) error {
 	q := f.Question
 	title := fmt.Sprintf("%s x %s for %s year%s, computing %s of the time", quantity.Count(q.GPUs), q.GPU.Title,
 		quantity.About(q.Years), quantity.Ending(q.Years, "", "s"), quantity.Percent(q.Computes))
-	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(title, 300)))
+	fmt.Fprintf(&p.b, "%s\n\n", p.makeBold(report.Shorten(title, 300)))
 	for _, line := range report.DescribeFleet(f) {
 		p.printWrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
 	}

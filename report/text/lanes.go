@@ -45,7 +45,7 @@ func (p *page) drawLanes(r report.TraceReport) {
 	if l.Step >= 0 {
 		what = fmt.Sprintf("the step with most idle time (number %d)", l.Step)
 	}
-	p.printWrapped("", "  ", fmt.Sprintf("%s, %.3f to %.3f ms, %s a column", p.bold(what), float64(l.From)/1e6,
+	p.printWrapped("", "  ", fmt.Sprintf("%s, %.3f to %.3f ms, %s a column", p.makeBold(what), float64(l.From)/1e6,
 		float64(l.To)/1e6, report.FormatSpan((l.To-l.From)/int64(len(l.Device)))))
 	upper := cells(len(l.Device), func(i int) (string, string) {
 		return report.DeviceLetters[l.Device[i]].Letter, report.DeviceLetters[l.Device[i]].Colour

@@ -22,7 +22,7 @@ func (p *page) operators(t *operators.Table) {
 	if t == nil || len(t.Rows) == 0 {
 		return
 	}
-	p.printWrapped("", "  ", fmt.Sprintf("%s, %d of %d by %s, in the whole recording%s", p.bold("operators"), len(t.Rows),
+	p.printWrapped("", "  ", fmt.Sprintf("%s, %d of %d by %s, in the whole recording%s", p.makeBold("operators"), len(t.Rows),
 		t.Of, report.DescribeOrder(t), report.DescribeCounting(t)))
 	rows, align := report.ListOperatorRows(t, p.width()-6)
 	rows, align = p.fitRows(rows, align, droppable(t)...)
@@ -129,12 +129,12 @@ func (p *page) workRoofline(r *operators.Roofline) {
 	}
 	s := report.ListRoof(r, mostPoints)
 	if r.Why != "" {
-		fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
+		fmt.Fprintf(&p.b, "%s\n", p.makeBold(s.Title))
 		p.printWrapped("  ", "  ", "unknown: "+r.Why+".")
 		p.b.WriteString("\n")
 		return
 	}
-	p.printWrapped("", "  ", p.bold(s.Title)+s.About)
+	p.printWrapped("", "  ", p.makeBold(s.Title)+s.About)
 	rows, align := p.fitRows(s.Rows, s.Align, "ridge", "calls", "GPU time", "FLOP/B", "in")
 	cutNames(rows, p.width())
 	p.writeTable(rows, align)

@@ -20,7 +20,7 @@ func WriteOutcome(w io.Writer, o verify.Outcome, style Style) error {
 		p.writePromise(o)
 	}
 	if o.Was != "" {
-		p.writeSide("limited by", o.Was+" -> "+p.bold(o.Now))
+		p.writeSide("limited by", o.Was+" -> "+p.makeBold(o.Now))
 	}
 	if o.Refused == "" || o.Was != "" {
 		p.b.WriteString("\n")

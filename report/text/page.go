@@ -51,7 +51,7 @@ func (p *page) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func (p *page) bold(s string) string { return p.paint("1", s) }
+func (p *page) makeBold(s string) string { return p.paint("1", s) }
 
 // writeRow prints a name and a text, broken at the page's width.
 func (p *page) writeRow(name, text string) {
@@ -80,7 +80,7 @@ func (p *page) writeList(title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(&p.b, "%s\n", p.bold(title))
+	fmt.Fprintf(&p.b, "%s\n", p.makeBold(title))
 	for _, line := range lines {
 		p.printWrapped("  - ", "    ", report.Shorten(line, 600))
 	}

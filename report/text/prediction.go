@@ -16,7 +16,7 @@ import (
 // WritePrediction prints a prediction.
 func WritePrediction(w io.Writer, f question.Prediction, style Style) error {
 	p := newPage(style, &f)
-	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(f.Title, 300)))
+	fmt.Fprintf(&p.b, "%s\n\n", p.makeBold(report.Shorten(f.Title, 300)))
 	switch {
 	case f.Roofline != nil:
 		p.drawRoofline(*f.Roofline)
@@ -168,7 +168,7 @@ func (p *page) writeBound(f question.Prediction) {
 // writeSizing prints what a target needs.
 func (p *page) writeSizing(z predict.Sizing) {
 	s := report.ListNeeds(z)
-	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
+	fmt.Fprintf(&p.b, "%s\n", p.makeBold(s.Title))
 	if s.Says != "" {
 		p.printWrapped("  ", "  ", s.Says)
 	}
@@ -183,7 +183,7 @@ func (p *page) writeSizing(z predict.Sizing) {
 
 // walls prints a row per wall: the share of it that the job takes.
 func (p *page) walls(walls []predict.Wall) {
-	fmt.Fprintf(&p.b, "%s\n", p.bold("walls"))
+	fmt.Fprintf(&p.b, "%s\n", p.makeBold("walls"))
 	rows := [][]string{{"wall", "share", ""}}
 	width := 20
 	for _, wall := range walls {
@@ -205,7 +205,7 @@ func (p *page) walls(walls []predict.Wall) {
 // writeWaste prints the cost of the idle share.
 func (p *page) writeWaste(f question.Prediction) {
 	s := report.ListWaste(f)
-	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
+	fmt.Fprintf(&p.b, "%s\n", p.makeBold(s.Title))
 	for _, row := range s.Rows[1:] {
 		fmt.Fprintf(&p.b, "  %-12s %s\n", row[0], row[1])
 	}

@@ -17,7 +17,7 @@ func WriteRuns(w io.Writer, r report.Runs, top int, style Style) error {
 		total.GPUHours, total.Idle, total.Lost, total.Priced = total.GPUHours+m.GPUHours, total.Idle+m.Idle, total.Lost+
 			m.Lost, total.Priced+m.Priced
 	}
-	fmt.Fprintf(&p.b, "%s\n\n", p.bold(fmt.Sprintf("%s in %s of %s: %s GPU hours, %s of them idle%s",
+	fmt.Fprintf(&p.b, "%s\n\n", p.makeBold(fmt.Sprintf("%s in %s of %s: %s GPU hours, %s of them idle%s",
 		quantity.Many(len(r.Jobs), "job"), quantity.Many(r.Recordings, "recording"), r.Folder,
 		quantity.About(total.GPUHours), quantity.About(total.Idle), total.FormatLost(", %s lost"))))
 	rows := [][]string{{"when (UTC)", "host", "command", "class", "stall", "samples/s", "lost", "best fix"}}

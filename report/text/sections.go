@@ -67,7 +67,7 @@ func (p *page) show(sections []section, whole string) {
 		}
 		p.b.WriteString("\n")
 		if s.title != "" {
-			p.b.WriteString(p.bold(s.title) + "\n")
+			p.b.WriteString(p.makeBold(s.title) + "\n")
 		}
 		p.b.WriteString(text + "\n")
 	}

@@ -46,7 +46,7 @@ func (p *page) printList(s report.Sheet) {
 	if len(s.Rows) < 2 {
 		return
 	}
-	p.printWrapped("", "  ", p.bold(s.Title)+s.About)
+	p.printWrapped("", "  ", p.makeBold(s.Title)+s.About)
 	last, room := len(s.Align)-1, p.width()-2
 	for _, width := range columnWidths(s.Rows, len(s.Align))[:last] {
 		room -= width + 2
@@ -158,7 +158,7 @@ func WriteTable(w io.Writer, rows [][]string, style Style) error {
 	p.wrappedTable(shown)
 	p.b.WriteString("\n")
 	for _, source := range order {
-		p.printWrapped("  "+p.bold(strings.Join(named[source], " "))+": ", "    ", source)
+		p.printWrapped("  "+p.makeBold(strings.Join(named[source], " "))+": ", "    ", source)
 	}
 	return p.to(w)
 }

@@ -17,7 +17,7 @@ func WriteLessons(w io.Writer, lessons []tutorial.Lesson, style Style) error {
 		"answers what it cannot know. "+tutorial.Version)
 	p.b.WriteString("\n")
 	for n, lesson := range lessons {
-		fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("%d. %s", n+1, lesson.Title)))
+		fmt.Fprintf(&p.b, "%s\n", p.makeBold(fmt.Sprintf("%d. %s", n+1, lesson.Title)))
 		p.printWrapped("   ", "   ", lesson.Given)
 		p.b.WriteString("\n")
 		p.writeLesson(lesson)

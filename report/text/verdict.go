@@ -66,7 +66,7 @@ func (p *page) leadLines(l report.Lead, code string) {
 	class, rest, _ := strings.Cut(l.Verdict, ": ")
 	p.writeRow("verdict", p.paint("1;"+code, class+":")+" "+rest)
 	p.writeRow("why", report.Shorten(l.Why, 600))
-	p.writeRow("next", p.bold(report.Shorten(l.Next, 600)))
+	p.writeRow("next", p.makeBold(report.Shorten(l.Next, 600)))
 	if l.Try != "" {
 		p.writeRow("run", l.Try)
 	}
@@ -347,7 +347,7 @@ func replayText(c replay.Check) string {
 const wellExplained = 0.1
 
 func (p *page) writeFix(n int, f advise.Fix) {
-	p.printWrapped(fmt.Sprintf("  %d. ", n), "     ", p.bold(report.SayFix(f)))
+	p.printWrapped(fmt.Sprintf("  %d. ", n), "     ", p.makeBold(report.SayFix(f)))
 	text := fmt.Sprintf("%s. Effort: %s.", report.DescribeGain(f), report.SayEffort(f.Effort))
 	if risk := report.SayRisk(f); risk != "" {
 		text += " Risk: " + risk + "."
@@ -361,7 +361,7 @@ func (p *page) writeFix(n int, f advise.Fix) {
 // Explain prints the questions that were asked and their answers.
 func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
 	p := newPage(style, &v)
-	fmt.Fprintf(&p.b, "%s\n", p.bold("The three classic questions"))
+	fmt.Fprintf(&p.b, "%s\n", p.makeBold("The three classic questions"))
 	section := diagnose.Class("")
 	for _, q := range v.Questions {
 		if q.Rule != section {
@@ -370,7 +370,7 @@ func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
 			if s := scoreOf(v, section); !math.IsNaN(s) { // subclasses have no score
 				score = fmt.Sprintf("  score %.2f", s)
 			}
-			fmt.Fprintf(&p.b, "\n%s%s\n", p.bold(string(section)), score)
+			fmt.Fprintf(&p.b, "\n%s%s\n", p.makeBold(string(section)), score)
 		}
 		p.printWrapped("  ? ", "    ", q.Text+"  "+q.Answer)
 		if q.Note != "" {
@@ -379,7 +379,7 @@ func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
 	}
 	p.b.WriteString("\n")
 	p.printWrapped("Verdict: ", "  ", fmt.Sprintf("%s (best score %.2f, and a rule needs 0.40 and a lead of 0.10)",
-		p.bold(string(v.Class)), v.Scores[0].Value))
+		p.makeBold(string(v.Class)), v.Scores[0].Value))
 	return p.to(w)
 }
 

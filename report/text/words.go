@@ -18,9 +18,9 @@ func WriteWords(w io.Writer, style Style) error {
 		{"Findings, which stand beside a class", diagnose.Findings},
 		{"Causes of idle time, from a trace", diagnose.GapCauses},
 	} {
-		fmt.Fprintf(&p.b, "%s\n", p.bold(list.title))
+		fmt.Fprintf(&p.b, "%s\n", p.makeBold(list.title))
 		for _, word := range list.words {
-			fmt.Fprintf(&p.b, "  %s\n", p.bold(word.Name))
+			fmt.Fprintf(&p.b, "  %s\n", p.makeBold(word.Name))
 			p.printWrapped("      ", "      ", word.Says)
 			if word.Do != "" {
 				p.printWrapped("      -> ", "         ", word.Do)

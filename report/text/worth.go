@@ -15,7 +15,7 @@ func WriteWorth(w io.Writer, worth question.Worth, style Style) error {
 	if worth.GPU.Title != "" {
 		title += " on " + worth.GPU.Title
 	}
-	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(title, 300)))
+	fmt.Fprintf(&p.b, "%s\n\n", p.makeBold(report.Shorten(title, 300)))
 	for _, line := range report.DescribeWorth(worth) {
 		p.printWrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
 	}
