@@ -7,8 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
-// Cheaper forecasts the job where preparing a sample costs that share of the core time
-// that it costs now.
+// Cheaper forecasts the job if preparing a sample costs that share of its present core time.
 func (b Baseline) Cheaper(cost stoker.Interval) Forecast {
 	after := b.Setup
 	after.PrepareCPU = bounds.Multiply(after.PrepareCPU, bounds.OneOfSeveral(cost))
@@ -24,8 +23,8 @@ func (b Baseline) MovedToDevice(cost, added stoker.Interval) Forecast {
 	return b.forecast(after, true, nil)
 }
 
-// Faster bounds the worth of a device that computes so many times as fast: its computing
-// would take as much less, and launching, copying and waiting would not.
+// Faster bounds the worth of a device that computes this many times as fast. Computing gets
+// shorter, but launching, copying and waiting do not.
 func (b Baseline) Faster(times float64) Forecast {
 	after := b.Setup
 	computes := max(0, b.Step.Point-bounds.Given(b.Launch).Low)
@@ -34,4 +33,20 @@ func (b Baseline) Faster(times float64) Forecast {
 	f.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: max(1, f.Speedup.High)}
 	f.Step, f.Throughput, f.Stall = stoker.Unknown(), stoker.Unknown(), stoker.Unknown()
 	return f
+}
+
+// Without forecasts the job without these shares of the core time and of the waiting that
+// preparing a batch takes.
+func (b Baseline) Without(core, waiting stoker.Interval) Forecast {
+	after := b.Setup
+	after.PrepareCPU, after.Wait = reduceCost(b.PrepareCPU, core), reduceCost(b.Wait, waiting)
+	return b.forecast(after, core.High > 0 || waiting.High > 0, nil)
+}
+
+// reduceCost subtracts a share from a cost. The largest saving gives the least cost.
+func reduceCost(cost, share stoker.Interval) stoker.Interval {
+	return stoker.Interval{
+		Low: max(bounds.Least, cost.Low*(1-share.High)), Point: max(bounds.Least, cost.Point*(1-share.Point)),
+		High: max(bounds.Least, cost.High*(1-share.Low)),
+	}
 }
