@@ -256,7 +256,7 @@ def users_line(own=True):
     found = None, None
     while frame is not None:
         package = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if not guard.is_ours(frame) and package not in _PACKAGES:
+        if not guard.is_ours(frame) and package not in packages:
             place = frame.f_code.co_filename[:500], frame.f_lineno
             if not own or not is_installed(place[0]):
                 return place
@@ -272,7 +272,7 @@ def is_installed(file):
 
 
 _INSTALLED = ("<frozen ", os.path.dirname(os.__file__) + os.sep, os.path.join(sys.prefix, "bin") + os.sep)
-_PACKAGES = ("torch", "stoker", "ray", "nvidia", "spdl", "tensorflow", "grain")
+packages = {"torch", "stoker"}  # whose frames are not the program's; inputs.py adds those of its loaders
 
 
 def precision_of(torch):

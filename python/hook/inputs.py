@@ -21,6 +21,7 @@ LOADERS = {
     "grain._src.python.data_loader": ("grain", "DataLoaderIterator", "__next__"),
     "grain._src.python.dataset.dataset": ("grain", "_OutputIterDataset", "__iter__"),
 }
+describe.packages.update(module.partition(".")[0] for module in LOADERS)
 
 _kinds = {}  # kind by class
 _asking = set()  # threads that are within the next() of such a loader
