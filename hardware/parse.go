@@ -336,7 +336,7 @@ func (r *row) value(name string, raw json.RawMessage, f *Figure, parse func(stri
 	case err != nil:
 		r.fail(name, err)
 	case v == 0:
-		r.fail(name, fmt.Errorf("is 0: leave out what is not there or not known"))
+		r.fail(name, fmt.Errorf("is 0: leave out a figure that the hardware lacks or that is unknown"))
 	case source == "":
 		r.fail(name, fmt.Errorf(
 			`has no source: add "source" to the row, or write {"value": %s, "source": "where and when it was read"}`,

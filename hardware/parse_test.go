@@ -74,7 +74,7 @@ func TestParseErrors(t *testing.T) {
 		{`{"gpus": [{"name": "x", "source": "s", "memroy": "80 GB"}]}`, `gpus row 1 (x): unknown field "memroy", did you mean memory?`},
 		{`{"gpus": [{"name": "x", "source": "s", "fp16": "312 TB/s"}]}`, `gpus row 1 (x), fp16: "312 TB/s" is a rate, expected a speed of computation such as 312 TFLOP/s`},
 		{`{"gpus": [{"name": "x", "source": "s", "fp16": 312}]}`, `gpus row 1 (x), fp16: expected a quantity in quotes`},
-		{`{"gpus": [{"name": "x", "source": "s", "fp16": "0 TFLOP/s"}]}`, `gpus row 1 (x), fp16: is 0: leave out what is not there or not known`},
+		{`{"gpus": [{"name": "x", "source": "s", "fp16": "0 TFLOP/s"}]}`, `gpus row 1 (x), fp16: is 0: leave out a figure that the hardware lacks or that is unknown`},
 		{`{"gpus": [{"name": "x", "source": "s", "fp16": "-1 TFLOP/s"}]}`, `gpus row 1 (x), fp16: "-1 TFLOP/s" is negative`},
 		{`{"gpus": [{"name": "x", "fp16": "312 TFLOP/s"}]}`, `gpus row 1 (x), fp16: has no source: add "source" to the row`},
 		{`{"gpus": [{"name": "x", "fp16": {"value": "312 TFLOP/s", "sorce": "s"}}]}`, `gpus row 1 (x), fp16: unknown field "sorce", did you mean source?`},

@@ -222,7 +222,7 @@ func (r *recorder) open() {
 	}
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no plain file", path)
+		err = fmt.Errorf("%s is not a regular file", path)
 	} else {
 		r.out, err = recording.Create(path, r.facts)
 	}

@@ -200,7 +200,7 @@ func (r *recorder) lastTraces() {
 			r.noteAbsence("trace", r.whyNoTrace())
 		}
 	case r.o.Trace != nil:
-		r.noteAbsence("trace", "there is no hook in this run, which takes a trace")
+		r.noteAbsence("trace", "a trace needs the hook, and this run has none")
 	}
 }
 

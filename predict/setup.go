@@ -137,7 +137,7 @@ func (s Setup) checkFields() error {
 			"sets them", s.Workers)
 	}
 	if !(s.Cached >= 0 && s.Cached <= 1) {
-		return fmt.Errorf("cached is %v: expected the share of the data set that lies in memory, 0 to 1", s.Cached)
+		return fmt.Errorf("cached is %v: expected the share of the data set that is in memory, 0 to 1", s.Cached)
 	}
 	return s.checkIntervals()
 }

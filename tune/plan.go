@@ -283,7 +283,7 @@ func Read(text []byte) (Plan, error) {
 			return p, fmt.Errorf("program: %w", err)
 		}
 		if !numeric(c) {
-			return p, fmt.Errorf("program: %s: tf32=true and precision=bf16 are what is set there", c)
+			return p, fmt.Errorf("program: %s: there only tf32=true and precision=bf16 can be set", c)
 		}
 	}
 	safe.Values(&p)

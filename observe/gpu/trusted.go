@@ -28,7 +28,7 @@ func checkOwners(path, binary string) error {
 	ours := func(s unix.Stat_t) bool { return s.Uid == 0 || int(s.Uid) == os.Geteuid() || s.Uid == own.Uid }
 	switch {
 	case file.Mode&unix.S_IFMT != unix.S_IFREG:
-		return fmt.Errorf("load %s: it is no plain file", path)
+		return fmt.Errorf("load %s: it is not a regular file", path)
 	case !ours(file) || file.Mode&0o002 != 0:
 		return fmt.Errorf("load %s: another user can write it (owner %d, mode %04o)", path, file.Uid, file.Mode&0o7777)
 	case !ours(folder) || folder.Mode&0o002 != 0 && folder.Mode&unix.S_ISVTX == 0:

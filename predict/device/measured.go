@@ -211,7 +211,7 @@ func (c *clauses) readDevice() (err error) {
 		}
 	}
 	if c.m.GPU = strings.Join(name, " "); c.m.GPU == "" {
-		return errors.New("no GPU stands behind \"on\"")
+		return errors.New("no GPU follows \"on\"")
 	}
 	return nil
 }

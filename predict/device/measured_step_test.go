@@ -72,7 +72,7 @@ func TestParseMeasuredRefuses(t *testing.T) {
 		"0 samples/s at batch 256":                              "a rate of 0",
 		"0 ms at batch 256":                                     "expected more than 0",
 		"1e-300 samples/s at batch 9":                           "expected more than 0 and finite",
-		"9 samples/s at batch 1 on":                             `no GPU stands behind "on"`,
+		"9 samples/s at batch 1 on":                             `no GPU follows "on"`,
 		"9 samples/s at batch 1 on 0 x a100-80gb-sxm":           "GPUs is 0",
 		"9 samples/s at batch 1 in fp12":                        "expected fp32",
 		"9 samples/s at batch 1 per hour":                       "expected per GPU or per step",

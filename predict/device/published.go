@@ -101,7 +101,7 @@ func (k *knowledge) addFitted(fields []string) error {
 		return k.addWidth(name, value)
 	}
 	if _, twice := k.efficient[key]; twice {
-		return fmt.Errorf("%s stands here twice", key)
+		return fmt.Errorf("%s occurs twice", key)
 	}
 	k.efficient[key] = value
 	return nil

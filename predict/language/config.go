@@ -50,9 +50,9 @@ func readConfig(name string, data []byte) (config, error) {
 	case len(bytes.TrimSpace(data)) == 0:
 		return nil, fmt.Errorf("%s is empty: expected the config.json of a language model", name)
 	case errors.As(err, &other):
-		return nil, fmt.Errorf("%s is no object (%s): expected the config.json of a language model", name, other.Value)
+		return nil, fmt.Errorf("%s is not an object (%s): expected the config.json of a language model", name, other.Value)
 	case err != nil:
-		return nil, fmt.Errorf("%s is no JSON (%w%s): expected the config.json of a language model", name, err,
+		return nil, fmt.Errorf("%s is not JSON (%w%s): expected the config.json of a language model", name, err,
 			findPlace(err))
 	}
 	return c, nil

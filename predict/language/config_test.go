@@ -94,18 +94,18 @@ func TestConfigsAreTheModelsOfTheTable(t *testing.T) {
 
 const small = `{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 128`
 
-// What is no decoder of attention alone is refused with the value that says so.
+// A model that is not a decoder with attention only is refused, with the value that says so.
 func TestConfigsThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{``, "my.json is empty: expected the config.json of a language model"},
-		{`{`, "my.json is no JSON (unexpected end of JSON input, at byte 1): expected the config.json of a language model"},
+		{`{`, "my.json is not JSON (unexpected end of JSON input, at byte 1): expected the config.json of a language model"},
 		{small + `, "hidden_size": "64"}`, `hidden_size is "64": expected a number`},
 		{small + `, "vocab_size": true}`, "vocab_size is true: expected a number"},
 		{small + `, "num_hidden_layers": 1e12}`, "num_hidden_layers is 1000000000000: expected 1 to 100000000"},
-		{`[]`, "my.json is no object (array): expected the config.json of a language model"},
-		{`"text"`, "my.json is no object (string)"},
+		{`[]`, "my.json is not an object (array): expected the config.json of a language model"},
+		{`"text"`, "my.json is not an object (string)"},
 		{`null`, "my.json: num_hidden_layers is missing or 0"},
-		{small + `, "model_type": "bert"}`, "a model of the family bert is no decoder of attention alone"},
+		{small + `, "model_type": "bert"}`, "a model of the family bert is not a decoder with attention only"},
 		{small + `, "model_type": "whisper"}`, "family whisper"},
 		{small + `, "model_type": "mamba"}`, "family mamba"},
 		{small + `, "model_type": "xlm-roberta"}`, "family xlm-roberta"},

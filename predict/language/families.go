@@ -31,13 +31,13 @@ var otherNames = []string{"ernie", "align", "align_text_model"}
 func (c config) refuseFamily() error {
 	family, _ := c["model_type"].(string)
 	if isOther(family) {
-		return fmt.Errorf("a model of the family %s is no decoder of attention alone, so its cost is not known: "+
+		return fmt.Errorf("a model of the family %s is not a decoder with attention only, so its cost is unknown: "+
 			"stoker.count counts any model (stoker predict --help)", family)
 	}
 	classes, _ := c["architectures"].([]any)
 	for _, class := range classes {
 		if name, _ := class.(string); isOther(name) {
-			return fmt.Errorf("%s is no decoder of attention alone, so its cost is not known: stoker.count counts any "+
+			return fmt.Errorf("%s is not a decoder with attention only, so its cost is unknown: stoker.count counts any "+
 				"model (stoker predict --help)", name)
 		}
 	}

@@ -117,7 +117,7 @@ func (s Serving) requests() (float64, error) {
 	each := s.cacheOf(s.Input+s.Output/2) * s.cacheCopies()
 	most := math.Floor(s.room() / each)
 	room := func(what string) error {
-		return fmt.Errorf("it does not fit: %s, beside %s of weights of %s on %v x %s of %s: spread it over more GPUs (--tp), "+
+		return fmt.Errorf("it does not fit: %s, next to %s of weights of %s on %v x %s of %s: spread it over more GPUs (--tp), "+
 			"or choose a narrower --precision", what, quantity.AboutBytes(s.weights()), s.titles(), s.Tensor,
 			s.GPU.Title, quantity.AboutBytes(s.GPU.MemoryBytes.Value))
 	}
@@ -276,7 +276,7 @@ func (s Serving) validate() error {
 	case s.Batch < 0:
 		return fmt.Errorf("--batch is %v: expected 1 or more, or nothing for as many as memory holds", s.Batch)
 	case s.Draft != nil && s.Draft.Active() >= s.Model.Active():
-		return fmt.Errorf("--draft %s is no smaller than %s, so that its guesses save nothing: name a smaller model",
+		return fmt.Errorf("--draft %s is not smaller than %s, so its guesses save nothing: name a smaller model",
 			s.Draft.Title, s.Model.Title)
 	case s.Draft != nil && !(s.Guesses >= 1 && s.Guesses <= 64 && s.Accept >= 0 && s.Accept <= 1):
 		return fmt.Errorf("--guesses %v with --accept %v: expected 1 to 64 tokens and a share of 0%% to 100%%", s.Guesses,
@@ -287,7 +287,7 @@ func (s Serving) validate() error {
 			"for more requests", s.Tensor, MachineOf(s.GPU), MachineOf(s.GPU))
 	}
 	if s.Tensor > 1 && !s.GPU.NVLink.Known() {
-		return fmt.Errorf("%s has no link of its own to other GPUs that is known: --tp 1", s.GPU.Title)
+		return fmt.Errorf("no link of the %s to other GPUs is known: use --tp 1", s.GPU.Title)
 	}
 	return checkPeak(s.GPU, s.Precision)
 }

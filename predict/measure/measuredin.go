@@ -23,7 +23,7 @@ func MeasuredIn(run *recording.Run) (device.Measured, error) {
 		return device.Measured{}, errors.New("it has no steady steps: record some more, with stoker observe -- " +
 			"python train.py")
 	case len(run.Facts.GPUs) == 0:
-		return device.Measured{}, errors.New("it has no GPU: a step without one carries over to none")
+		return device.Measured{}, errors.New("it has no GPU, and a step without a GPU says nothing about one with a GPU")
 	case run.Facts.Model != nil && run.Facts.Model.Device == "cpu":
 		return device.Measured{}, errors.New("its model computes on the CPU: its step is of no GPU")
 	}

@@ -28,7 +28,7 @@ func (d *job) emulate() error {
 	}
 	b, known := predict.FindStorageBenchmark(d.Text("mlperf"))
 	if !known {
-		return fmt.Errorf("--mlperf %q is no workload of MLPerf Storage v2.0: expected one of %s", d.Text("mlperf"),
+		return fmt.Errorf("--mlperf %q is not a workload of MLPerf Storage v2.0: expected one of %s", d.Text("mlperf"),
 			strings.Join(StorageBenchmarkNames(), ", "))
 	}
 	if d.Text("model") != "" || d.Text("data") != "" || d.hasOwnNetwork() {

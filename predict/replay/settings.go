@@ -19,7 +19,7 @@ func Changes(text string) ([]stoker.Change, error) {
 		name, value, found := strings.Cut(strings.TrimSpace(part), "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !found || name == "" || value == "" {
-			return nil, fmt.Errorf("%q is no change: write setting=value, for example num_workers=4,pin_memory=true",
+			return nil, fmt.Errorf("%q is not a change: write setting=value, for example num_workers=4,pin_memory=true",
 				strings.TrimSpace(part))
 		}
 		c := stoker.Change{Setting: stoker.Setting(name), To: parseValue(value)}

@@ -54,7 +54,7 @@ func (TransformationModel) Solve(batchSize quantity.Count, sampleSize quantity.B
 		SlowdownFactor:         float64(step / acceleratorStepTime),
 	}
 	if math.IsInf(t.SlowdownFactor, 0) || math.IsInf(float64(step), 0) || math.IsNaN(float64(step)) {
-		return Transformation{}, fmt.Errorf("batch size %s of %s at %s against a step of %s: the figures lie too "+
+		return Transformation{}, fmt.Errorf("batch size %s of %s at %s against a step of %s: the figures are too "+
 			"far apart to compare", batchSize, sampleSize, cpuThroughput, acceleratorStepTime)
 	}
 	return t, nil

@@ -72,7 +72,7 @@ def count(model: torch.nn.Module, *inputs: Any, **more: Any) -> dict[str, Any]:
     except (NotImplementedError, RuntimeError) as error:
         if "meta" not in str(error).lower():
             raise
-        raise ValueError(f"count runs the model without contents, and it asks for them: {error}") from error
+        raise ValueError(f"count runs the model without data, but the model reads a tensor's contents: {error}") from error
     answer = tally.settings(tensors[0].shape[0], sum(p.numel() for p in model.parameters()))
     if tensors[0].dim() == 2 and not tensors[0].is_floating_point():
         answer["tokens"] = tensors[0].shape[1]

@@ -188,7 +188,7 @@ def _number(value: Any, unit: str) -> int | float:
             raise TypeError("quantities with units are bytes, bytes per second or seconds")
         value = value.magnitude if value.unitless else value.to(_PINT[unit]).magnitude
     if isinstance(value, bool):
-        raise TypeError("that is a truth, not a number")
+        raise TypeError("a truth value is not a number")
     try:
         return operator.index(value)
     except TypeError:

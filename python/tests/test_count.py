@@ -114,7 +114,7 @@ class Count(unittest.TestCase):
                 return x @ x if x.sum().item() > 0 else x
 
         for model, given, want in (
-            (Asks(), [torch.ones(4, 4)], "asks for them"),
+            (Asks(), [torch.ones(4, 4)], "reads a tensor's contents"),
             (torch.nn.ReLU(), [torch.ones(4, 4)], "no matrix product"),
             (torch.nn.Linear(4, 4), [], "first dimension is the batch"),
             (torch.nn.Linear(4, 4), [torch.tensor(1.0)], "first dimension is the batch"),

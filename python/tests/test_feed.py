@@ -237,11 +237,11 @@ class LoaderTest(FeedCase):
     def test_state_of_other_samples(self):
         loader = self.loader()
         state = {**loader.state_dict(), "manifest": "0" * 32}
-        with self.assertRaisesRegex(stoker.StokerError, "the state is of other samples"):
+        with self.assertRaisesRegex(stoker.StokerError, "the state belongs to other samples"):
             loader.load_state_dict(state)
         fresh = self.loader()
         fresh.load_state_dict(state)
-        with self.assertRaisesRegex(stoker.StokerError, "the state is of other samples"):
+        with self.assertRaisesRegex(stoker.StokerError, "the state belongs to other samples"):
             iter(fresh)
 
     def test_states_that_cannot_be(self):

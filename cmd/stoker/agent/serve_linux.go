@@ -145,7 +145,7 @@ func readSecret(path string) ([]byte, error) {
 	owner, mode := info.Sys().(*syscall.Stat_t).Uid, info.Mode()
 	switch {
 	case !mode.IsRegular():
-		return nil, fmt.Errorf("%s is no file, and it is read at each request", path)
+		return nil, fmt.Errorf("%s is not a regular file: the agent reads it at each request", path)
 	case owner != 0 && int(owner) != os.Geteuid():
 		return nil, hint.Attach(
 			fmt.Errorf("%s is user %d's, who can change it", path, owner),

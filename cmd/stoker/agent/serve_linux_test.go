@@ -131,7 +131,7 @@ func TestAgentNeedsAToken(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"--token-file", pipe}, cli.ExitError, "is no file"},
+		{[]string{"--token-file", pipe}, cli.ExitError, "is not a regular file"},
 		{[]string{"--listen", "0.0.0.0:0"}, cli.ExitUsage, "--token-file token"},
 		{[]string{"--listen", ":0"}, cli.ExitUsage, "takes a token"},
 		{[]string{"--listen", "[::]:0"}, cli.ExitUsage, "takes a token"},

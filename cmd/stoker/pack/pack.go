@@ -174,7 +174,7 @@ func listDataSet(ctx context.Context, name, output string, p *cli.Progress) (dat
 	case !info.IsDir():
 		return toDataSet(set.ListTar(ctx, name, o))
 	case output != "" && pack.Within(output, name):
-		return nil, fmt.Errorf("pack %s: %s lies in it: the shards would belong to the data set", name, output)
+		return nil, fmt.Errorf("pack %s: %s is inside it: the shards would become a part of the data set", name, output)
 	}
 	return toDataSet(set.List(ctx, name, o))
 }

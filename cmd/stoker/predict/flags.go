@@ -86,7 +86,7 @@ var flagTable = []flagGroup{
 		{flag: "decoded", help: "size of a sample as it is copied to the device: 602KB"},
 		{flag: "dataset", help: "stored size of the data set, to be held against --memory: 150GB"},
 		{flag: "memory", help: "memory of a machine that is left to keep samples in: 400GB"},
-		{flag: "cached", help: "share of the data set that lies in memory: 50%"},
+		{flag: "cached", help: "share of the data set that is in memory: 50%"},
 	}},
 	{"Input: the host's CPU", []flagRow{
 		{flag: "prepare", help: "core time to prepare a sample: 2.8ms"},

@@ -170,7 +170,7 @@ func readLanguageModel(name string) (language.Model, error) {
 	m, found := language.FindModel(name)
 	if network, other := device.FindWorkload(name); !found && other {
 		return m, hint.Attach(
-			fmt.Errorf("--model %q is no language model of the table: stoker predict itself answers for it", name),
+			fmt.Errorf("--model %q is not a language model: stoker predict answers for it", name),
 			"stoker predict --model "+network.Name,
 		)
 	}

@@ -97,7 +97,7 @@ func TestPredictDraft(t *testing.T) {
 		{[]string{"--draft", "llama-3.2-1b"}, cli.ExitFine, "each token"},
 		{[]string{"--accept", "50%"}, cli.ExitUsage, "--accept is about a --draft"},
 		{[]string{"--guesses", "5"}, cli.ExitUsage, "--guesses is about a --draft"},
-		{[]string{"--draft", "llama-3.1-405b"}, cli.ExitUsage, "Llama 3.1 405B is no smaller than Llama 3.1 8B"},
+		{[]string{"--draft", "llama-3.1-405b"}, cli.ExitUsage, "Llama 3.1 405B is not smaller than Llama 3.1 8B"},
 		{[]string{"--draft", "foo"}, cli.ExitUsage, "--draft \"foo\" is not in the table"},
 	} {
 		code, out, errs := ask(t, serveCommand, append(c.args, serve...)...)
@@ -126,7 +126,7 @@ func TestPredictOwnLanguageModel(t *testing.T) {
 		want  string
 	}{
 		{own, cli.ExitFine, "config.json: 8.03 B parameters, 32 layers of width 4096"},
-		{write("list.json", `[]`), cli.ExitUsage, "list.json is no object"},
+		{write("list.json", `[]`), cli.ExitUsage, "list.json is not an object"},
 		{write("other.json", `{"hidden_size": 8}`), cli.ExitUsage, "num_hidden_layers is missing or 0: expected the config.json of a language model"},
 		{filepath.Join(dir, "none.json"), cli.ExitUsage, "none.json: no such file"},
 		{"my-model", cli.ExitUsage, "A model of your own is named by its config.json"},

@@ -66,7 +66,7 @@ func suggestVerb(cmd *cobra.Command, name string) error {
 	}
 	for _, verb := range cmd.Commands() {
 		if spelling.Distance(name, verb.Name()) <= mostSlips {
-			err := fmt.Errorf("%q is no file, and no verb of predict", name)
+			err := fmt.Errorf("%q is neither a file nor a verb of predict", name)
 			return cli.AsUsage(hint.Attach(err, verb.CommandPath()+" --help"))
 		}
 	}

@@ -85,7 +85,7 @@ at other loads.`,
 func suggestTensor(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "gpus" {
-		return cli.AsUsage(hint.Attach(errors.New("--gpus is no flag of predict serve: --tp says how many GPUs share the "+
+		return cli.AsUsage(hint.Attach(errors.New("predict serve has no flag --gpus: --tp says how many GPUs share the "+
 			"model, and each further replica takes as many requests again"), "--tp 2"))
 	}
 	if parent := cmd.Parent(); parent != nil {

@@ -91,7 +91,7 @@ func trimFile(a *cli.App, path string, most int64) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		return hint.Attach(
-			fmt.Errorf("trim recording %s: it is no file, and one is written in its place", path),
+			fmt.Errorf("trim recording %s: it is not a regular file, and trimming would replace it", path),
 			"stoker runs trim FILE.jsonl.gz",
 		)
 	}

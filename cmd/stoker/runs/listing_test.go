@@ -157,7 +157,7 @@ func TestNamedPipes(t *testing.T) {
 			t.Errorf("%q: code %d", args, code)
 		}
 	}
-	if code, _, errs := call(t, "runs", "trim", pipe); code != cli.ExitError || !strings.Contains(errs, "it is no file") {
+	if code, _, errs := call(t, "runs", "trim", pipe); code != cli.ExitError || !strings.Contains(errs, "it is not a regular file") {
 		t.Errorf("trim: code %d, %s", code, errs)
 	}
 }

@@ -165,7 +165,7 @@ func freePlan() string {
 func confirm(a *cli.App, f tuneFlags) error {
 	a.Say("CMD will be started %d times at most, for %s each at most, together %s. Fewer and shorter ones do if that is enough", f.starts, f.longest, time.Duration(f.starts)*f.longest)
 	if f.starts <= tune.InTurn {
-		a.Say("beside other programs a trial takes %d starts after the first one: --starts %d is the least that "+
+		a.Say("next to other programs a trial takes %d starts after the first one: --starts %d is the least that "+
 			"tries something there", tune.InTurn, tune.InTurn+1)
 	}
 	if !strings.Contains(strings.Join(append(f.env, f.args...), " "), "{scratch}") {
@@ -177,7 +177,7 @@ func confirm(a *cli.App, f tuneFlags) error {
 	}
 	stdin, isFile := a.Stdin.(*os.File)
 	if !isFile || !term.IsTerminal(int(stdin.Fd())) {
-		return cli.AsUsage(errors.New("tune starts CMD several times, and nobody can be asked here: --yes agrees"))
+		return cli.AsUsage(errors.New("tune starts CMD several times, and there is no terminal to ask on: add --yes"))
 	}
 	fmt.Fprint(a.Stderr, "stoker: start? [y/N] ")
 	var answer string

@@ -415,7 +415,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if self._fed is None:
             self._torch_position.load(state)
         elif "batches" in state:
-            raise StokerError("this loader is fed, and cannot go on from a state of one that was torch's own")
+            raise StokerError("this loader reads from the daemon, and cannot continue from a state of torch's own DataLoader")
         else:
             self._fed.feeder.load(state)
             self._seed = self._fed.recipe.spec["seed"] = self._fed.feeder.spec["seed"]

@@ -42,7 +42,7 @@ class Shards:
         for shard in index["shards"]:
             listed = self._json(os.path.splitext(os.path.basename(shard["file"]))[0] + ".json")
             if listed["plan"] != index["plan"]:
-                raise StokerError(f"{root}: the list of {shard['file']} is not the one that the index of the pack means")
+                raise StokerError(f"{root}: the list of {shard['file']} does not match the index of the pack")
             for one in listed["samples"]:
                 place = Place(shard["file"], one["at"], one["bytes"], one["sha256"])
                 self.places[one["path"]] = place, one["label"]
@@ -54,7 +54,7 @@ class Shards:
             with open(os.path.join(self.root, name), encoding="utf-8") as file:
                 return json.load(file)
         except ValueError as error:
-            raise StokerError(f"{os.path.join(self.root, name)} cannot be read: {error}: stoker pack writes it anew") from None
+            raise StokerError(f"{os.path.join(self.root, name)} cannot be read: {error}: run stoker pack again") from None
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file by its path, after checking their digest."""
@@ -84,7 +84,7 @@ class Pack:
         self.root = os.fspath(root).rstrip("/") or "/"
         self.transform, self.target_transform = transform, target_transform
         if not is_pack(self.root):
-            raise StokerError(f"{self.root} is no pack, or one that is not whole yet: stoker pack makes one")
+            raise StokerError(f"{self.root} is not a complete pack: make one with stoker pack")
         self.shards = Shards(self.root)
         self.classes = self.shards.classes
         self.class_to_idx = {name: label for label, name in enumerate(self.classes)}

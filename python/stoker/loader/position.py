@@ -195,14 +195,14 @@ class Feeder:
         """Raise StokerError if a state is of other samples or another pipeline."""
         if state["manifest"] != opened["manifest"][:DIGITS]:
             raise StokerError(
-                f"the state is of other samples (manifest {state['manifest']}, {self.spec['root']} has "
+                f"the state belongs to other samples (manifest {state['manifest']}, {self.spec['root']} has "
                 f"{opened['manifest'][:DIGITS]}): "
                 "files were added, removed, renamed or given other labels since: restore them, or begin "
                 "without the state"
             )
         if state["pipeline"] != opened["pipeline"][:DIGITS]:
             raise StokerError(
-                "the state is of another pipeline: transforms, dtype, layout or shuffle differ: give the "
+                "the state belongs to another pipeline: transforms, dtype, layout or shuffle differ: give the "
                 "loader those of the run that wrote it"
             )
         if state["consumed"] > opened["samples"]:

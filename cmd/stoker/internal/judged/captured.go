@@ -73,7 +73,7 @@ func ReadTraces(ctx context.Context, path string, run *recording.Run, pid int) (
 // folder, because the recording may come from a stranger.
 func besides(path, name string) (string, error) {
 	if name == "" || name != filepath.Base(name) || name == ".." || name == "." {
-		return "", fmt.Errorf("the recording names a trace %q that is not beside it: it is not read", name)
+		return "", fmt.Errorf("the recording names the trace %q, which is not in its folder: it is not read", name)
 	}
 	file := filepath.Join(filepath.Dir(path), name)
 	info, err := os.Lstat(file)
