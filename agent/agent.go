@@ -115,7 +115,7 @@ func (a *Agent) take(news observe.GPUNews) {
 	for _, facts := range news.Facts.Devices {
 		a.noteDevice(facts)
 	}
-	if left := len(a.devices) - a.shown(); left > 0 {
+	if left := len(a.devices) - a.fittingGPUs(); left > 0 {
 		a.warn(fmt.Sprintf("of %d GPUs %d are left out: a scrape may have %d series (--most-series)", len(a.devices),
 			left, a.o.Most))
 	}
@@ -191,7 +191,7 @@ func (a *Agent) seenState(d *device, at time.Time) string {
 	f, found := a.jobVerdict(d, at)
 	switch {
 	case !found || math.IsNaN(f.stall):
-		return d.outside()
+		return d.stateFromOutside()
 	case f.stall > diagnose.FedStall:
 		return starved
 	}

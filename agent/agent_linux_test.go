@@ -350,7 +350,7 @@ func TestCap(t *testing.T) {
 				series++
 			}
 		}
-		shown := a.shown()
+		shown := a.fittingGPUs()
 		if series != ofAgent+shown*ofGPU || series > max(most, ofAgent) {
 			t.Errorf("%d series of at most %d, %d GPUs", series, most, shown)
 		}

@@ -132,8 +132,8 @@ func (d *device) slowedShare(by recording.Slowed) float64 {
 	})
 }
 
-// outside returns the state as seen without a verdict.
-func (d *device) outside() string {
+// stateFromOutside returns the state as seen without a verdict.
+func (d *device) stateFromOutside() string {
 	busy := stat.Or(d.countedShare(), d.busy())
 	switch {
 	case math.IsNaN(busy):
@@ -163,9 +163,9 @@ func (d *device) takeState(seen string, at time.Time) {
 	}
 }
 
-// does returns what the main threads of the GPU's processes did most of the time; "" if they
+// mainActivity returns what the main threads of the GPU's processes did most of the time; "" if they
 // cannot be seen.
-func (d *device) does() string {
+func (d *device) mainActivity() string {
 	count := map[string]int{}
 	most := ""
 	for _, m := range d.moments {

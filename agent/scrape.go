@@ -19,8 +19,8 @@ const (
 	ofAgent = 7  // number of series for the node
 )
 
-// shown returns how many GPUs fit into a scrape.
-func (a *Agent) shown() int { return min(len(a.devices), max(0, a.o.Most-ofAgent)/ofGPU) }
+// fittingGPUs returns how many GPUs fit into a scrape.
+func (a *Agent) fittingGPUs() int { return min(len(a.devices), max(0, a.o.Most-ofAgent)/ofGPU) }
 
 // silence is the age of the last reading from which the driver counts as hanging and values as
 // unknown.
@@ -41,10 +41,10 @@ func (a *Agent) collectMetrics(now time.Time) *export.Metrics {
 	}
 	m.Set("stoker_agent_gpus", "GPUs of the node.", float64(len(a.devices)))
 	m.Set("stoker_agent_gpus_left_out", "GPUs that this page has no room for (--most-series).",
-		float64(len(a.devices)-a.shown()))
+		float64(len(a.devices)-a.fittingGPUs()))
 	m.Set("process_cpu_seconds_total", "Core time of the agent.", coretime.Used().Seconds())
 	m.Set("process_resident_memory_bytes", "Memory of the agent.", ownMemory())
-	for _, d := range a.devices[:a.shown()] {
+	for _, d := range a.devices[:a.fittingGPUs()] {
 		a.tell(m, d, now, answers == 1)
 	}
 	return m
@@ -60,13 +60,13 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 	set("info", "A GPU, and the job that all of its processes belong to, with the value 1.", 1,
 		"modelName", d.facts.Name, "hpc_job", who.hpcJob, "pod_uid", who.pod, "container", who.container, "rank",
 		who.rank,
-		"emulated", only(d.facts.Emulated), "mig", only(d.facts.MIG))
+		"emulated", trueOrEmpty(d.facts.Emulated), "mig", trueOrEmpty(d.facts.MIG))
 	state, since, does := d.state, d.since, ""
 	if !answers {
 		state, since = unknown, a.looked
 	}
 	if state == lowUse {
-		does = d.does()
+		does = d.mainActivity()
 	}
 	f, judged := a.jobVerdict(d, now)
 	if !answers {
@@ -109,8 +109,8 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 	}
 }
 
-// only returns "true" or "".
-func only(v bool) string {
+// trueOrEmpty returns "true" or "".
+func trueOrEmpty(v bool) string {
 	if v {
 		return "true"
 	}

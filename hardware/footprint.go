@@ -47,7 +47,7 @@ var boards = map[string]Figure{
 	"b200":     {2274. / 8, "NVIDIA HGX B200 product carbon footprint, 2025: 2,274 kg; read second-hand (2026-11)"},
 }
 
-// BoardCarbon is the making of a GPU with its share of the board, kg CO2e.
+// BoardCarbon returns the carbon of making a GPU with its share of the board, kg CO2e.
 func (g GPU) BoardCarbon() Figure {
 	if known, found := boards[g.Name]; found {
 		return known

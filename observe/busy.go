@@ -57,7 +57,7 @@ func (b *busyThreads) findBusy(pid int) []int {
 	return b.found[pid]
 }
 
-// coreTicks is the core time of a thread, in the kernel's ticks.
+// coreTicks returns the core time of a thread, in the kernel's ticks.
 func coreTicks(path string) (uint64, bool) {
 	text, err := os.ReadFile(path)
 	at := bytes.LastIndexByte(text, ')')

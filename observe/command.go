@@ -34,7 +34,7 @@ var relayed = []os.Signal{
 	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGWINCH,
 }
 
-// streams are the command's standard streams: nil in the options is /dev/null, and one
+// streams returns the command's standard streams: nil in the options is /dev/null, and one
 // that was closed for us is nil, closed for the command.
 func (o Options) streams() (files []*os.File, done func(), err error) {
 	var null *os.File

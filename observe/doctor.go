@@ -38,10 +38,11 @@ type Place struct {
 // Examine tries everything that observe samples, here and now. It leaves nothing
 // behind but the user's private folder.
 func Examine(p Place) (all []Check) {
-	all = append(all, p.gpus()...)
+	all = append(all, p.checkGPUs()...)
 	for _, check := range []func() Check{
-		p.processes, p.bytes, p.states, p.queues, p.delays, p.checkGroups, p.pressure, p.disks, p.networks,
-		p.shm, p.checkLockedMemory, p.tracing, p.private, p.hook, p.room,
+		p.checkProcesses, p.checkBytes, p.checkStates, p.checkQueues, p.checkDelays, p.checkGroups,
+		p.checkPressure, p.checkDisks, p.checkNetworks, p.checkShm, p.checkLockedMemory, p.checkTracing,
+		p.checkPrivateFolder, p.checkHook, p.checkRoom,
 	} {
 		all = append(all, check())
 	}
@@ -53,8 +54,8 @@ func (p Place) read(name string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// gpus are a line for the devices, and one for each value that they do not tell.
-func (p Place) gpus() []Check {
+// checkGPUs returns a line for the devices, and one for each value that they do not tell.
+func (p Place) checkGPUs() []Check {
 	probe, err := p.OpenGPU()
 	if err != nil {
 		return []Check{{
@@ -93,7 +94,7 @@ func (p Place) gpus() []Check {
 	return checks
 }
 
-// values are the values that a device does not tell.
+// values returns the values that a device does not tell.
 func values(d gpu.Device, r gpu.Reading, source string) (lacking []Check) {
 	const nvidiaSMI = "the driver's library libnvidia-ml.so.1 tells more than nvidia-smi: in a container, " +
 		"NVIDIA_DRIVER_CAPABILITIES=utility,compute"
@@ -131,7 +132,7 @@ func values(d gpu.Device, r gpu.Reading, source string) (lacking []Check) {
 	return lacking
 }
 
-func (p Place) processes() Check {
+func (p Place) checkProcesses() Check {
 	c := Check{
 		What: "processes", Needed: true,
 		Help: "run stoker as the user who owns the job, or as root, or mount -o remount,hidepid=0 /proc",
@@ -153,7 +154,7 @@ func (p Place) processes() Check {
 	return Check{What: c.What, Seen: true, Needed: true, Text: "/proc shows them"}
 }
 
-func (p Place) bytes() Check {
+func (p Place) checkBytes() Check {
 	c := Check{What: "bytes read", Needed: true, Seen: true, Text: "/proc/PID/io, from files and from storage apart"}
 	if _, err := p.read("proc/self/io"); err != nil {
 		c.Seen, c.Text = false, err.Error()+": whether reads come from storage or from the page cache is not known"
@@ -162,8 +163,8 @@ func (p Place) bytes() Check {
 	return c
 }
 
-// states checks that the kernel shows the states of our own threads, some of which sleep.
-func (p Place) states() Check {
+// checkStates checks that the kernel shows the states of our own threads, some of which sleep.
+func (p Place) checkStates() Check {
 	c := Check{
 		What: "what threads wait for", Needed: true,
 		Text: "/proc/PID/wchan cannot be read: waiting for a network, a lock and a timer look the same",
@@ -184,7 +185,7 @@ func (p Place) states() Check {
 	return c
 }
 
-func (p Place) queues() Check {
+func (p Place) checkQueues() Check {
 	c := Check{What: "waiting for cores", Needed: true, Seen: true, Text: "/proc/PID/schedstat"}
 	text, err := p.read("proc/self/schedstat")
 	if fields := strings.Fields(text); err != nil || len(fields) < 2 {
@@ -196,7 +197,7 @@ func (p Place) queues() Check {
 	return c
 }
 
-func (p Place) delays() Check {
+func (p Place) checkDelays() Check {
 	c := Check{What: "delay accounting", Seen: true, Text: "kernel.task_delayacct=1"}
 	if text, err := p.read("proc/sys/kernel/task_delayacct"); err != nil || text != "1" {
 		c.Seen, c.Text = false, "off, as by default: waiting for storage is sampled ten times a second instead"
@@ -231,7 +232,7 @@ func (p Place) checkGroups() Check {
 	return c
 }
 
-func (p Place) pressure() Check {
+func (p Place) checkPressure() Check {
 	c := Check{What: "pressure (PSI)", Seen: true, Text: "of cores, storage and memory"}
 	if text, err := p.read("proc/pressure/memory"); err != nil || !strings.HasPrefix(text, "some ") {
 		c.Seen, c.Text, c.Help =
@@ -256,7 +257,7 @@ func (t tally) names() string {
 	return joinNames(names)
 }
 
-func (p Place) disks() Check {
+func (p Place) checkDisks() Check {
 	c, seen := Check{What: "disks", Needed: true}, tally{}
 	probe, err := disk.Open(p.Root)
 	if err == nil {
@@ -275,7 +276,7 @@ func (p Place) disks() Check {
 	return c
 }
 
-func (p Place) networks() Check {
+func (p Place) checkNetworks() Check {
 	c, seen := Check{What: "network interfaces"}, tally{}
 	net.Second(p.Root, os.Getpid(), 0, seen)
 	if len(seen) == 0 {
@@ -290,7 +291,7 @@ func (p Place) networks() Check {
 // part of it.
 const littleShm = 64 << 20
 
-func (p Place) shm() Check {
+func (p Place) checkShm() Check {
 	c := Check{
 		What: "shared memory", Needed: true,
 		Help: "docker run --shm-size=8g (or --ipc=host), or mount -o remount,size=8g /dev/shm",
@@ -328,8 +329,8 @@ func (p Place) checkLockedMemory() Check {
 	return c
 }
 
-// tracing is whether the memory of other programs may be read, for Python's stacks.
-func (p Place) tracing() Check {
+// checkTracing checks whether the memory of other programs may be read, for Python's stacks.
+func (p Place) checkTracing() Check {
 	c := Check{What: "other programs' stacks", Seen: true, Text: "of the same user"}
 	scope, err := p.read("proc/sys/kernel/yama/ptrace_scope")
 	switch {
@@ -348,7 +349,7 @@ func (p Place) tracing() Check {
 	return c
 }
 
-func (p Place) private() Check {
+func (p Place) checkPrivateFolder() Check {
 	c := Check{What: "private folder", Needed: true}
 	err := private.Try(func(place string) error { c.Seen, c.Text = true, place; return nil })
 	if err != nil {
@@ -383,8 +384,8 @@ func (p Place) starts(place string) (said string, err error) {
 	return string(text), err
 }
 
-// hook is whether a start-up file from Stoker would run in Python.
-func (p Place) hook() Check {
+// checkHook checks whether a start-up file from Stoker would run in Python.
+func (p Place) checkHook() Check {
 	c, place := Check{What: "start-up hook", Needed: true}, ""
 	if err := private.Try(func(at string) error { place = at; return nil }); err != nil {
 		c.Text = "it needs the private folder"
@@ -411,8 +412,8 @@ func (p Place) hook() Check {
 	return c
 }
 
-// room is whether there is enough of all to observe.
-func (p Place) room() Check {
+// checkRoom checks whether there is enough of all to observe.
+func (p Place) checkRoom() Check {
 	c := Check{What: "room to observe", Needed: true, Seen: true, Text: "files, threads and address space"}
 	if why := Cramped(); why != "" {
 		c.Seen, c.Text = false, why

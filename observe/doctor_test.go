@@ -135,7 +135,7 @@ func TestDoctorOfLimits(t *testing.T) {
 		t.Errorf("a quota whose throttling is not counted: %+v", c)
 	}
 	forest.File(t, p.Root, "proc/sys/kernel/yama/ptrace_scope", "3\n")
-	if c := p.tracing(); c.Seen || c.Help == "" {
+	if c := p.checkTracing(); c.Seen || c.Help == "" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -161,7 +161,7 @@ func TestDoctorOfPython(t *testing.T) {
 		"none of this name": {"python-of-nobody", "is not found", false},
 		"one that talks":    {script("echo hello"), "ignores PYTHONPATH", false},
 	} {
-		if got := (Place{Python: c.python}).hook(); got.Seen != c.seen || !strings.Contains(got.Text, c.says) {
+		if got := (Place{Python: c.python}).checkHook(); got.Seen != c.seen || !strings.Contains(got.Text, c.says) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -253,7 +253,7 @@ func (r *recorder) noteSurvivors() {
 		"observe --pid %d", len(alive), strings.Join(words, ", "), alive[0]))
 }
 
-// measureOverhead is what observing cost, by the kernel's account of our own process.
+// measureOverhead returns what observing cost, by the kernel's account of our own process.
 func (r *recorder) measureOverhead() *recording.Overhead {
 	cpu := coretime.Used().Seconds()
 	return &recording.Overhead{CPU: math.Round(cpu*1e6) / 1e6, Wall: r.clock.now(), Dropped: r.intake.Dropped()}

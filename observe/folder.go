@@ -49,7 +49,7 @@ func makeFolder(place string) (*folder, error) {
 	return &folder{path: path}, nil
 }
 
-// random is a text of hexadecimal digits, two for each byte.
+// random returns a text of hexadecimal digits, two for each byte.
 func random(size int) string {
 	b := make([]byte, size)
 	_, _ = rand.Read(b) // never fails

@@ -63,7 +63,7 @@ func Cramped() string {
 	return ""
 }
 
-// mostCPU is how many seconds this process may compute until the kernel ends it.
+// mostCPU returns how many seconds this process may compute until the kernel ends it.
 func mostCPU() float64 {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_CPU, &r); err != nil || r.Max == unix.RLIM_INFINITY {
@@ -72,7 +72,7 @@ func mostCPU() float64 {
 	return float64(r.Max)
 }
 
-// usedCPU is how many seconds this process has computed.
+// usedCPU returns how many seconds this process has computed.
 func usedCPU() float64 {
 	var u unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &u) // cannot fail
@@ -99,7 +99,7 @@ func freeFiles(most int) (n int) {
 // time.
 const manyThreads = 1 << 14
 
-// freeThreads is how many processes and threads may still be started, at most
+// freeThreads returns how many processes and threads may still be started, at most
 // manyThreads.
 func freeThreads() int {
 	free := manyThreads

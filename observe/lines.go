@@ -49,8 +49,9 @@ func (r *recorder) lines(now float64) {
 	}
 }
 
-// loopThreads are the threads of a trainer that are looked at: the one that launches; of a server also
-// the one that takes requests, those that ran its model lately, and others that work.
+// loopThreads returns the threads of a trainer that are looked at: the one that launches; of a
+// server also the one that takes requests, those that ran its model lately, and others that
+// work.
 func (r *recorder) loopThreads(p recording.Process) []stack.Thread {
 	heard := r.intake.FindProcess(p.PID)
 	if heard == nil || !heard.Serves && !r.takesRequests() {
@@ -63,7 +64,7 @@ func (r *recorder) loopThreads(p recording.Process) []stack.Thread {
 	return append(threads, r.busyOf(p)...)
 }
 
-// busyOf are the other threads of a server's process that work.
+// busyOf returns the other threads of a server's process that work.
 func (r *recorder) busyOf(p recording.Process) (threads []stack.Thread) {
 	for _, tid := range r.busy.findBusy(p.PID) {
 		threads = append(threads, serverThread(p, tid))

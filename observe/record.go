@@ -142,8 +142,8 @@ func startClock() clock { return clock{wall: time.Now().Round(0), mono: monotoni
 
 func (c clock) now() float64 { return float64(monotonic()-c.mono) / 1e9 }
 
-// at is when something was that time.Now told of: by the monotonic reading, as somebody
-// may set the wall clock meanwhile.
+// at converts a time of time.Now. It uses the monotonic reading, because somebody may set the
+// wall clock meanwhile.
 func (c clock) at(t time.Time) float64 { return c.now() - time.Since(t).Seconds() }
 
 func monotonic() int64 {
@@ -247,7 +247,7 @@ func (r *recorder) tellPath(path string) {
 	}
 }
 
-// attachedCommand is a process's command line with all its secrets: it is judged, and
+// attachedCommand returns a process's command line with all its secrets: it is judged, and
 // recorded only through redact.CommandLine.
 func attachedCommand(pid int) []string {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

@@ -97,7 +97,7 @@ func (r *recorder) launches(pid int) bool {
 	return slices.ContainsFunc(r.intake.Processes(), func(p step.Process) bool { return !p.Worker && p.Parent == pid })
 }
 
-// fileOf is a file of the trace's in the run's folder, as the hook names them.
+// fileOf returns a file of the trace's in the run's folder, as the hook names them.
 func (t *processTrace) fileOf(folder *folder, ending string) string {
 	return filepath.Join(folder.path, fmt.Sprintf("trace-%d.%s", t.pid, ending))
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
-// NewBaseline is a job whose step took so long, with nothing known of it.
+// NewBaseline returns a job of which only the length of a step is known.
 func NewBaseline(took float64) Baseline {
 	return Baseline{Took: took, Settings: stoker.Settings{}, played: map[queue]float64{}}
 }
@@ -34,7 +34,7 @@ func (b *Baseline) Unhurry(spin, device float64) {
 // measured cost of a batch with the workers of the setup.
 func (s *Setup) SetMeasuredPrepare(took stoker.Interval) { s.PrepareCPU = s.prepareAlone(took) }
 
-// prepareAlone is that cost; it sets what moving a byte costs next to it.
+// prepareAlone returns that cost, and sets the cost of moving a byte.
 func (s *Setup) prepareAlone(took stoker.Interval) stoker.Interval {
 	p, err := s.compile()
 	if err != nil {

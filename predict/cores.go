@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
-// coresFor is how many cores so many busy threads of the job get next to the machine's
+// coresFor returns how many cores so many busy threads of the job get next to the machine's
 // other users: what those leave, and no less than a fair share, as a kernel gives threads
 // of one priority. The optimist sees half of the others go, the pessimist expects that
 // twice as many of them would run if they could.
@@ -20,7 +20,7 @@ func (p *numbers) coresFor(v bounds.View, threads float64) float64 {
 	return max(p.cores[v]-others, p.cores[v]*threads/(threads+waiting))
 }
 
-// CoresGot is how many cores the job likely gets with that many workers; NaN unknown.
+// CoresGot returns how many cores the job likely gets with that many workers; NaN unknown.
 func (s Setup) CoresGot(workers float64) float64 {
 	s = s.WithWorkers(workers)
 	p, err := s.compile()
@@ -42,7 +42,7 @@ func (p *numbers) coreShare(v bounds.View) float64 {
 	return 1
 }
 
-// keptBusy is the share of the cores that PyTorch's workers use where these are the limit.
+// keptBusy returns the share of the cores that PyTorch's workers use where these are the limit.
 func (p *numbers) keptBusy(v bounds.View) float64 {
 	if p.workers == 0 || p.feeds || !(p.cores[v] > 2) {
 		return 1
@@ -50,7 +50,7 @@ func (p *numbers) keptBusy(v bounds.View) float64 {
 	return 1 - v.PickCost(unfilled)
 }
 
-// launchDelay is for how long launching a step blocks on a core next to other users.
+// launchDelay returns for how long launching a step blocks on a core next to other users.
 func (p *numbers) launchDelay(v bounds.View) float64 {
 	if share := p.coreShare(v); p.others > 0 && share < 1 {
 		return orNone(p.launch[v]) * (1/share - 1)
@@ -96,16 +96,16 @@ func (p *numbers) queueing(v bounds.View) float64 {
 	return 1 + (p.queue[v]-1)*min(1, p.crowdingExcess()/p.crowd)
 }
 
-// crowdingExcess is by how much more threads want a core than there are cores.
+// crowdingExcess returns by how much more threads want a core than there are cores.
 func (p *numbers) crowdingExcess() float64 {
 	return max(0, (p.threads[bounds.Likely]+p.others)/p.cores[bounds.Likely]-1)
 }
 
-// Crowding is the factor by which a core slows down when its neighbours come into
+// Crowding returns the factor by which a core slows down when its neighbours come into
 // use.
 func Crowding() stoker.Interval { return crowding }
 
-// slowing is by how much a core slows down when all workers run.
+// slowing returns by how much a core slows down when all workers run.
 func (p *numbers) slowing(v bounds.View) float64 {
 	busy := p.gpus * (p.workers + 1)
 	if busy <= 2 {
@@ -114,7 +114,7 @@ func (p *numbers) slowing(v bounds.View) float64 {
 	return v.TakePart(crowding) * slowTogether(v, min(busy, p.coresFor(v, busy)), p.phys)
 }
 
-// slowTogether is by how much that many busy threads slow each other down on so many
+// slowTogether returns by how much that many busy threads slow each other down on so many
 // physical cores; 1 where those are not known.
 func slowTogether(v bounds.View, busy, physical float64) float64 {
 	if physical <= 0 || !(busy > physical) {

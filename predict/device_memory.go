@@ -66,7 +66,7 @@ func (e *MemoryError) Error() string {
 	return text + ": not even one sample fits: choose shorter or smaller samples"
 }
 
-// Remedy is what to ask for instead: a shard, or recomputation; nothing where
+// Remedy returns what to ask for instead: a shard, or recomputation; nothing where
 // neither helps.
 func (e *MemoryError) Remedy() (device.Shard, bool) {
 	switch {

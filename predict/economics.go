@@ -22,7 +22,7 @@ type Prices struct {
 	Given   bool    // With put prices of the user's own among them
 }
 
-// PricesOf are the prices of a device's row, with the electricity of the average
+// PricesOf returns the prices of a device's row, with the electricity of the average
 // country and building: set your own where you know them.
 func PricesOf(gpu hardware.GPU) Prices {
 	p := Prices{GPUHour: math.NaN(), KWh: math.NaN(), Grid: math.NaN(), PUE: hardware.PUE.Value}

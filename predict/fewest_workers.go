@@ -15,7 +15,7 @@ const (
 	leastFewer   = 0.95 // the worst that fewer workers may bring
 )
 
-// EnoughWorkers is how many of the job's workers do about as well as all of them by the
+// EnoughWorkers returns how many of the job's workers do about as well as all of them by the
 // law: half of them or fewer, and one to spare. All of them where so few do not.
 func (b Baseline) EnoughWorkers() int {
 	now := int(b.Workers)

@@ -141,7 +141,7 @@ func asInterval(r hardware.Range, times float64) stoker.Interval {
 	return bounds.Scale(stoker.Interval{Low: r.Low, Point: r.Likely, High: r.High}, times)
 }
 
-// orUsual is an interval if it is set, else the usual one.
+// orUsual returns an interval if it is set, else the usual one.
 func orUsual(i, usual stoker.Interval) stoker.Interval {
 	if bounds.IsSet(i) {
 		return i

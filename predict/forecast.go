@@ -53,7 +53,7 @@ type Baseline struct {
 // seen.
 func (b Baseline) BatchBytes() float64 { return b.Batch * bounds.Given(b.Decoded).Point }
 
-// Loop is the time of a step whose input is there.
+// Loop returns the time of a step whose input is there.
 func (b Baseline) Loop() stoker.Interval {
 	p, err := b.compileMeasured()
 	if err != nil {
@@ -108,7 +108,7 @@ func (b Baseline) forecast(after Setup, changed bool, notes []string) Forecast {
 	return f
 }
 
-// compileMeasured is the job as measured: without workers its step tells how much of the
+// compileMeasured returns the job as measured: without workers its step tells how much of the
 // loading the device covered.
 func (b Baseline) compileMeasured() (numbers, error) {
 	p, err := b.compileChecked()
@@ -178,8 +178,8 @@ func raiseTo(least float64, i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: max(least, i.Low), Point: max(least, i.Point), High: max(least, i.High)}
 }
 
-// crowdedOut is by how much shorter the loop may get, as the optimist has it, because its thread has a core
-// to itself after a change.
+// crowdedOut returns by how much shorter the loop may get, as the optimist has it, because its
+// thread has a core to itself after a change.
 func (b Baseline) crowdedOut(was, is *numbers) float64 {
 	if !(b.Uncrowded > 0) || is.batch != was.batch {
 		return 0
@@ -212,7 +212,7 @@ func (b Baseline) explainStep(was, is *numbers) float64 {
 // mostOff bounds by which factor costs are corrected at once.
 const mostOff = 3
 
-// slower is the times of an input that takes longer by a factor.
+// slower returns the times of an input that takes longer by a factor.
 func (t times) slower(factor float64) times {
 	for _, part := range [...]int{onRead, onWorker, onCPU, onCollect, waiting, making} {
 		t[part] *= factor
@@ -351,7 +351,7 @@ func (s *Setup) elsewhere() {
 	s.Queue = stoker.Interval{Low: 1, Point: likely, High: s.Queue.Point}
 }
 
-// numeric is a number as it becomes, or a multiple of the old one.
+// numeric returns a number as it becomes, or a multiple of the old one.
 func numeric(to any, was float64) float64 {
 	if times, ok := stoker.Multiple(to); ok {
 		return times * was

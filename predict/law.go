@@ -84,9 +84,9 @@ var takeOver = stoker.Interval{Low: 0.9e-3, Point: 1.1e-3, High: 1.8e-3}
 // 600 batches).
 var giveOver = stoker.Interval{Low: 0.4e-3, Point: 0.6e-3, High: 0.8e-3}
 
-// perTensor is by which part of a batch of two tensors one with other tensors costs what either
-// side spends on handing it over: one queue for all, and a descriptor for each. If nothing
-// counted them there are two.
+// perTensor returns by which part of a batch of two tensors one with other tensors costs what
+// either side spends on handing it over: one queue for all, and a descriptor for each. If
+// nothing counted them there are two.
 func (p *numbers) perTensor() float64 {
 	if p.tensors == 0 {
 		return 1
@@ -132,7 +132,7 @@ var limits = [parts]Limit{
 // times are the seconds per step of each part; NaN is unknown.
 type times [timesKept]float64
 
-// partTimes are the parts of a step in one view of the device and one of its input.
+// partTimes returns the parts of a step in one view of the device and one of its input.
 func (p *numbers) partTimes(device, input bounds.View) (t times) {
 	t[onCompute] = p.compute(device)
 	t[onSync] = p.sync.Exposed(input, p.gpus, t[onCompute])
@@ -158,7 +158,7 @@ func (p *numbers) partTimes(device, input bounds.View) (t times) {
 	return t
 }
 
-// readTimes is for how long a batch keeps storage busy, which all share, and for how
+// readTimes returns for how long a batch keeps storage busy, which all share, and for how
 // long it keeps the process waiting that reads it.
 func (p *numbers) readTimes(v bounds.View) (busy, alone float64) {
 	if samples := p.batch * p.misses[v]; samples > 0 {
@@ -180,7 +180,7 @@ func (p *numbers) answerTime(v bounds.View) float64 {
 	return orNone(samples*p.sample[v]/p.storage[v]) + orNone(samples*p.perFile[v]*p.latency[v])
 }
 
-// preparing is the core time of one batch.
+// preparing returns the core time of one batch.
 func (p *numbers) preparing(v bounds.View) float64 {
 	bytes := p.batch * orNone(p.decoded[v])
 	switch {
@@ -200,7 +200,7 @@ func (p *numbers) costGiving(v bounds.View, bytes float64) float64 {
 	return costHandOver(v, bytes) + v.TakePart(giveOver)*p.perTensor()
 }
 
-// costHandOver is what handing over a batch costs in this view, core seconds.
+// costHandOver returns what handing over a batch costs in this view, core seconds.
 func costHandOver(v bounds.View, bytes float64) float64 { return v.TakePart(handOver) * bytes }
 
 // costFreshPages returns what a batch costs the launching thread if it is so large that its
@@ -222,7 +222,7 @@ func HandOver(bytes float64) stoker.Interval {
 	return bounds.Scale(per, bytes)
 }
 
-// collecting is the time of the trainer's process for one batch of its workers.
+// collecting returns the time of the trainer's process for one batch of its workers.
 func (p *numbers) collecting(v bounds.View) float64 {
 	switch {
 	case p.workers == 0 || p.feeds:
@@ -269,7 +269,7 @@ func (p *numbers) loopTime(t times, v bounds.View) float64 {
 	return StepSerial(copied, compute)
 }
 
-// slowestInput is the time of a step whose device takes none, and the part that binds.
+// slowestInput returns the time of a step whose device takes none, and the part that binds.
 func (p *numbers) slowestInput(t times) (float64, int) {
 	if p.workers == 0 {
 		if t[waiting] > orNone(t[onWorker]) {
@@ -286,7 +286,7 @@ func (p *numbers) slowestInput(t times) (float64, int) {
 	return most, at
 }
 
-// combine is the bottleneck law: the step that these parts give, its loop, and
+// combine returns the bottleneck law: the step that these parts give, its loop, and
 // the part that binds. Without workers input and loop take turns; only the
 // optimist expects that queued work covers the loading, where no run told how much
 // of it. With workers the slower one decides; where batches differ in cost, nearly
@@ -390,7 +390,7 @@ func (p *numbers) refill(t times, v bounds.View, loop float64, inputBinds bool) 
 	return (p.start[v] + one) / p.epoch
 }
 
-// without is a step that one part does not hold up.
+// without returns a step that one part does not hold up.
 func (t times) without(part int) times {
 	t[part] = 0
 	switch part {
@@ -403,7 +403,7 @@ func (t times) without(part int) times {
 	return t
 }
 
-// nextBound is the part that binds when the first one is free.
+// nextBound returns the part that binds when the first one is free.
 func (p *numbers) nextBound(t times, v bounds.View, first int) int {
 	_, _, part := p.combine(t.without(first), v)
 	return part
@@ -492,15 +492,15 @@ func atMostHigh(i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: math.NaN(), Point: math.NaN(), High: i.High}
 }
 
-// StepSerial is the step of a loop that loads and computes by turns: nothing
+// StepSerial returns the step of a loop that loads and computes by turns: nothing
 // overlaps, and the device is busy for compute/serial of it.
 func StepSerial(load, compute float64) float64 { return load + compute }
 
-// StepOverlapped is the step of a loop whose loading happens while it computes: the
+// StepOverlapped returns the step of a loop whose loading happens while it computes: the
 // slower one decides.
 func StepOverlapped(load, compute float64) float64 { return max(load, compute) }
 
-// joinStages is the time of a step in which two stages of these times feed each
+// joinStages returns the time of a step in which two stages of these times feed each
 // other through a short queue.
 func joinStages(a, b, sharp float64) float64 {
 	slow, fast := StepOverlapped(a, b), min(a, b)

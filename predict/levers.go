@@ -55,7 +55,7 @@ func (l lever) valueAt(time float64) float64 {
 	return 1 / x
 }
 
-// levers are the inputs that are known, of the parts that take time.
+// levers returns the inputs that are known, of the parts that take time.
 func (c *solution) levers() []lever {
 	all := append([]lever{c.storageLever()}, c.workerLevers()...)
 	all = append(all,
@@ -70,7 +70,7 @@ func (c *solution) levers() []lever {
 	return slices.DeleteFunc(all, func(l lever) bool { return !bounds.IsSet(l.value) || !(l.took > 0) })
 }
 
-// storageLever is what storage is asked for: bytes, or reads where they take longer.
+// storageLever returns what storage is asked for: bytes, or reads where they take longer.
 func (c *solution) storageLever() lever {
 	byReads := orNone(c.perFile[bounds.Likely] / c.reads[bounds.Likely])
 	if byReads > c.sample[bounds.Likely]/c.storage[bounds.Likely] {

@@ -65,7 +65,7 @@ func FindStorageBenchmark(name string) (StorageBenchmark, bool) {
 	return spelling.Find(name, StorageBenchmarks, func(b StorageBenchmark) []string { return []string{b.Name} })
 }
 
-// StepOn is the seconds that the benchmark gives a batch on the emulated accelerator
+// StepOn returns the seconds that the benchmark gives a batch on the emulated accelerator
 // whose name the GPU's key begins with, and that name; NaN and "" if it emulates none.
 func (b StorageBenchmark) StepOn(gpu string) (seconds float64, accelerator string) {
 	for name, step := range b.Step {
@@ -76,7 +76,7 @@ func (b StorageBenchmark) StepOn(gpu string) (seconds float64, accelerator strin
 	return math.NaN(), ""
 }
 
-// EmulatedStep is what MLPerf Storage gives a batch of a load: seconds for as many
+// EmulatedStep returns what MLPerf Storage gives a batch of a load: seconds for as many
 // samples on the emulated accelerator, and its name; NaN and "" if it has no such row.
 func EmulatedStep(l device.Load, batch float64) (seconds float64, accelerator string) {
 	for _, b := range StorageBenchmarks {

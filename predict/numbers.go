@@ -153,7 +153,7 @@ func (s Setup) stepCurve() (device.Curve, bool, error) {
 	return c, err == nil, err
 }
 
-// hostLink is the way from host memory to the device: what was given, else the GPU's.
+// hostLink returns the way from host memory to the device: what was given, else the GPU's.
 func (s Setup) hostLink() hardware.Link {
 	if s.Link.Name != "" {
 		return s.Link
@@ -162,7 +162,7 @@ func (s Setup) hostLink() hardware.Link {
 	return link
 }
 
-// linkRate is what the host link delivers to one GPU, bytes/s.
+// linkRate returns what the host link delivers to one GPU, bytes/s.
 func (s Setup) linkRate() stoker.Interval {
 	link := s.hostLink()
 	switch {
@@ -183,7 +183,7 @@ func coresOf(n float64) bounds.Views {
 	return bounds.Views{n, n, n}
 }
 
-// missRatio is the share of samples that storage has to deliver when a share of the
+// missRatio returns the share of samples that storage has to deliver when a share of the
 // data set is in memory and each epoch shuffles again. A cache that evicts
 // nothing misses 1-c. One that evicts the least recently used, as a page cache
 // nearly does, hits c + (1-c) ln(1-c) only: what would be needed next is thrown
@@ -198,10 +198,10 @@ func missRatio(cached float64) stoker.Interval {
 	return stoker.Interval{Low: low, Point: (low + high) / 2, High: high}
 }
 
-// rankCount is how many GPUs train together.
+// rankCount returns how many GPUs train together.
 func (p *numbers) rankCount() float64 { return p.gpus * p.nodes }
 
-// compute is the device's time for a step.
+// compute returns the device's time for a step.
 func (p *numbers) compute(v bounds.View) float64 {
 	if p.curved {
 		return p.terms[v].At(p.batch)

@@ -11,16 +11,16 @@ import "github.com/stoker-dev/stoker"
 // The high end is for processors without AVX2 and cheaper transforms.
 var feedCost = stoker.Interval{Low: 0.17, Point: 0.25, High: 0.36}
 
-// FeedCost is that share.
+// FeedCost returns that share.
 func FeedCost() stoker.Interval { return feedCost }
 
-// DeferredCost is the rest of the core time of an unchanged script's work on pixels
+// DeferredCost returns the rest of the core time of an unchanged script's work on pixels
 // where stoker feed does it. Measured 2026-11-22 on a busy machine (bench/loader/RESULTS.md),
 // the script's own Python included: 0.26 to 0.36. [J] The high end is for processors
 // without AVX2 and cheaper work.
 func DeferredCost() stoker.Interval { return stoker.Interval{Low: 0.2, Point: 0.28, High: 0.45} }
 
-// PixelsCost is what preparing an image costs if it was decoded and stored once, as
+// PixelsCost returns what preparing an image costs if it was decoded and stored once, as
 // pixels, over the cost with decoding: the crop, the flip and the rest stay.
 // Measured 2026-11-22 on 2 cores AMD EPYC, Pillow 13, torchvision 0.29, 300 JPEGs of
 // 500 x 375 (examples/imagefolder), RandomResizedCrop 224, flip, normalise, core time of

@@ -36,7 +36,7 @@ type service struct {
 // change draw alike, so that most of that cancels.
 const simulated = 2000
 
-// meanStep is the mean step: of whole epochs, or of a long run without its beginning.
+// meanStep returns the mean step: of whole epochs, or of a long run without its beginning.
 func (q queue) meanStep() float64 {
 	p := queueRun{
 		queue: q, free: make([]float64, q.workers), load: make([]int, q.workers), times: q.batch.dealTimes(),

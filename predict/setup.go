@@ -178,7 +178,7 @@ func (s Setup) WithWorkers(n float64) Setup {
 	return s
 }
 
-// numWorkers is the loader processes per GPU: 0 if the launching thread loads, NaN if
+// numWorkers returns the loader processes per GPU: 0 if the launching thread loads, NaN if
 // that is not set.
 func (s Setup) numWorkers() float64 {
 	if s.Workers == 0 && !s.InLoop {

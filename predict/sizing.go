@@ -98,7 +98,7 @@ func (z *Sizing) pinCopies() {
 	z.Changes = append(z.Changes, Need{Input: "pin_memory", From: 0, To: stoker.Exactly(1), Unit: "bool"})
 }
 
-// unsizedInputs are the unknown inputs that were not sized.
+// unsizedInputs returns the unknown inputs that were not sized.
 func (z *Sizing) unsizedInputs(unknown []Missing) (all []Missing) {
 	for _, m := range unknown {
 		if !slices.ContainsFunc(z.Changes, func(n Need) bool { return n.Input == m.Input }) {
@@ -157,7 +157,7 @@ func (p *numbers) sizeInView(v bounds.View, target float64) need {
 	return n
 }
 
-// roomForCopy is how long a copy may take.
+// roomForCopy returns how long a copy may take.
 func (p *numbers) roomForCopy(allowed, compute float64) float64 {
 	if p.pinned {
 		return allowed
@@ -165,7 +165,7 @@ func (p *numbers) roomForCopy(allowed, compute float64) float64 {
 	return max(0, allowed-compute)
 }
 
-// roomForInput is how long input may take next to a loop, so that the step is allowed: the
+// roomForInput returns how long input may take next to a loop, so that the step is allowed: the
 // inverse of joint.
 func (p *numbers) roomForInput(allowed, loop float64) float64 {
 	sharp := p.sharp

@@ -55,7 +55,7 @@ type solution struct {
 	t [3]times
 }
 
-// partTime is how long a part takes per step; of one that is not known whole, how long at
+// partTime returns how long a part takes per step; of one that is not known whole, how long at
 // least.
 func (c *solution) partTime(part int) stoker.Interval {
 	if math.IsNaN(c.t[bounds.Likely][part]) {
@@ -68,7 +68,7 @@ func (c *solution) partTime(part int) stoker.Interval {
 	return i
 }
 
-// stallShare is the share of a step in which the device stalls on input.
+// stallShare returns the share of a step in which the device stalls on input.
 func (c *solution) stallShare() stoker.Interval {
 	if math.IsNaN(c.t[bounds.Likely][onCompute]) {
 		return stoker.Unknown()

@@ -243,7 +243,7 @@ func checkAxes(axes []Axis) error {
 	return nil
 }
 
-// Begin is the setup at an axis's first value.
+// Begin returns the setup at an axis's first value.
 func (s Setup) Begin(a Axis) Setup {
 	v := a.Values[0]
 	switch a.Name {
@@ -270,7 +270,7 @@ func (s Setup) Begin(a Axis) Setup {
 	return s
 }
 
-// storageAccess is how the setup reads storage: sample by sample, or in a row.
+// storageAccess returns how the setup reads storage: sample by sample, or in a row.
 func (s Setup) storageAccess() Access {
 	if bounds.IsSet(s.PerFile) {
 		return Files

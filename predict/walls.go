@@ -149,7 +149,7 @@ func (c *solution) transformationWall() Wall {
 	return w
 }
 
-// localityWall is the way from host memory to the device.
+// localityWall returns the way from host memory to the device.
 func (c *solution) localityWall() Wall {
 	need, have := c.deviceDemand().Link, c.linkRate()
 	kind := "pageable"
@@ -166,7 +166,7 @@ func (c *solution) localityWall() Wall {
 			"NUMA node, less from another", quantity.AboutRate(need.Point), quantity.AboutRate(have.Point), kind))
 }
 
-// communicationWall is the exchange between ranks.
+// communicationWall returns the exchange between ranks.
 func (c *solution) communicationWall() Wall {
 	exchange := bounds.InEachView(func(v bounds.View) float64 { return c.sync.Time(v, c.gpus) })
 	ranks := c.rankCount()
@@ -188,7 +188,7 @@ func (c *solution) checkpointWall(k Cluster) Wall {
 	return k.checkpointWall(bytes)
 }
 
-// Checkpoint is what saving a state of that many bytes costs.
+// Checkpoint returns what saving a state of that many bytes costs.
 func (k Cluster) Checkpoint(bytes float64) (Wall, error) {
 	if err := k.checkFields(); err != nil {
 		return Wall{}, err
@@ -220,11 +220,11 @@ func (k Cluster) checkpointWall(bytes float64) Wall {
 	return w
 }
 
-// young is the time between checkpoints that loses least: sqrt(2 x time to write
+// young returns the time between checkpoints that loses least: sqrt(2 x time to write
 // x mean time between failures) (J. W. Young, 1974). Seconds.
 func young(write, mtbf float64) float64 { return math.Sqrt(2 * write * mtbf) }
 
-// goodput is the share of time that goes into progress that lasts: less writing,
+// goodput returns the share of time that goes into progress that lasts: less writing,
 // less the half interval that a failure throws away, less starting again. 0 to 1.
 func goodput(write, interval, mtbf, restart float64) float64 {
 	g := 1 - write/interval - interval/(2*mtbf) - restart/mtbf

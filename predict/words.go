@@ -197,7 +197,7 @@ func (c *solution) missingInputs(d Demand) []Missing {
 	return all
 }
 
-// latencyNeeded is how long a read may take, where its worker does nothing meanwhile.
+// latencyNeeded returns how long a read may take, where its worker does nothing meanwhile.
 func (c *solution) latencyNeeded() string {
 	room := c.workers*c.t[bounds.Likely][onCompute] - c.preparing(bounds.Likely)
 	per := room / (c.batch * c.misses[bounds.Likely] * c.perFile[bounds.Likely])
@@ -256,7 +256,7 @@ var leverWords = map[input]struct {
 
 func aboutReads(v float64) string { return quantity.About(v) + " reads/s" }
 
-// sentence is a lever's sentence: what its value would have to be instead, so that its part
+// sentence returns a lever's sentence: what its value would have to be instead, so that its part
 // takes longer or shorter.
 func (l lever) sentence(value float64, longer bool) string {
 	words, than := leverWords[l.input], "less"
@@ -267,7 +267,7 @@ func (l lever) sentence(value float64, longer bool) string {
 		words.subject, words.verb, than, words.print(value), quantity.Ranged(l.value, words.print))
 }
 
-// waitShare is the share of a worker's time that it blocks on its reads.
+// waitShare returns the share of a worker's time that it blocks on its reads.
 func (c *solution) waitShare() stoker.Interval {
 	var shares [3]float64
 	for v, t := range c.t {

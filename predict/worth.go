@@ -23,7 +23,7 @@ type Use struct {
 // saturated is the share from which on a device hardly stalls.
 const saturated = 0.95
 
-// AtMost is the worth if the device never stalls.
+// AtMost returns the worth if the device never stalls.
 func (u Use) AtMost() float64 { return 1 / u.Share }
 
 // OnDevice returns the worth of a device that takes that share of the time to compute. What the
@@ -44,8 +44,8 @@ func (u Use) OnDevice(takes stoker.Interval) Worth {
 	return w
 }
 
-// WithInput is what input so many times as fast is worth: more workers, cores or storage, whichever
-// the job blocks on.
+// WithInput returns what input so many times as fast is worth: more workers, cores or storage,
+// whichever the job blocks on.
 func (u Use) WithInput(times float64) Worth {
 	beside := math.Min(times, u.AtMost())
 	inTurns := u.AtMost() / (1 + (u.AtMost()-1)/times)

@@ -142,14 +142,14 @@ func (b *builder) addThinned(l line) {
 	if l.To == nil {
 		b.changeDensity(part)
 	} else if part.To = *l.To; part.From < part.To {
-		b.run.thinned = overlaid(b.run.thinned, part)
+		b.run.thinned = overlayPart(b.run.thinned, part)
 	}
 }
 
 // addSample keeps a value of a signal if it is plausible and not thinned out. It reports
 // whether it kept it.
 func (b *builder) addSample(signal Signal, subject string, t, v float64) bool {
-	if math.IsNaN(v) || absurd(v) || absurd(t) || signal.isShare() && (v < 0 || v > 1) {
+	if math.IsNaN(v) || isAbsurd(v) || isAbsurd(t) || signal.isShare() && (v < 0 || v > 1) {
 		return false
 	}
 	key := seriesKey{signal, subject}
@@ -218,7 +218,7 @@ func (b *builder) plainSample(text []byte) bool {
 	if rest, found = bytes.CutPrefix(rest, []byte(`,"value":`)); !found {
 		return false
 	}
-	if value, rest, found = leadingNumber(rest); !found || string(rest) != "}" || absurd(t) || absurd(value) {
+	if value, rest, found = leadingNumber(rest); !found || string(rest) != "}" || isAbsurd(t) || isAbsurd(value) {
 		return false
 	}
 	if i, found := b.series[seriesKey{Signal(signal), string(subject)}]; found {

@@ -63,8 +63,8 @@ func (t thinned) String() string {
 // malicious one may have a line for each.
 const mostParts = 4096
 
-// overlaid returns the parts of a run, in order and disjoint, after thinning one more part.
-func overlaid(parts []thinned, more thinned) []thinned {
+// overlayPart returns the parts of a run, in order and disjoint, after thinning one more part.
+func overlayPart(parts []thinned, more thinned) []thinned {
 	if n := len(parts); n < mostParts && (n == 0 || more.From >= parts[n-1].To) { // the usual case
 		out := partList(parts)
 		out.addPart(more, more.From, more.To)
@@ -108,8 +108,8 @@ func (l *partList) addPart(p thinned, from, to float64) {
 	*l = append(*l, p)
 }
 
-// sparse returns the values of a signal after thinning a part.
-func sparse(t, v []float64, part thinned) (keptT, keptV []float64) {
+// thinSeries returns the values of a signal after thinning a part.
+func thinSeries(t, v []float64, part thinned) (keptT, keptV []float64) {
 	lo, hi := sort.SearchFloat64s(t, part.From), sort.SearchFloat64s(t, part.To)
 	if part.From <= 0 {
 		lo = 0

@@ -198,7 +198,7 @@ func (e *newerFormatError) Error() string {
 // gateNumbers replaces implausible numbers by unknown. A line whose time is implausible is an
 // error, as it has no place in the run.
 func (l *line) gateNumbers() error {
-	if absurd(l.T) || absurd(l.Unix) {
+	if isAbsurd(l.T) || isAbsurd(l.Unix) {
 		return fmt.Errorf("a time of %v s: expected seconds from the recording's begin", l.T)
 	}
 	dropAbsurd(reflect.ValueOf(l).Elem())
@@ -214,7 +214,7 @@ func (l *line) gateNumbers() error {
 func dropAbsurd(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Float64:
-		if absurd(v.Float()) && v.CanSet() {
+		if isAbsurd(v.Float()) && v.CanSet() {
 			v.SetFloat(math.NaN())
 		}
 	case reflect.Pointer:
@@ -302,7 +302,7 @@ func (l *line) plainField(key string, text []byte) (rest []byte, found bool) {
 		return rest, found && text[0] == '"'
 	}
 	v, rest, found := leadingNumber(text)
-	if !found || absurd(v) || math.Abs(v) < leastNumber && v != 0 {
+	if !found || isAbsurd(v) || math.Abs(v) < leastNumber && v != 0 {
 		return nil, false
 	}
 	whole := func(into *int) {

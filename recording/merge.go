@@ -56,7 +56,7 @@ func (b *builder) addFile(path string, first bool) error {
 	}
 	for _, t := range run.thinned {
 		t.To = min(t.To, run.End()+1)
-		b.run.thinned = overlaid(b.run.thinned, t)
+		b.run.thinned = overlayPart(b.run.thinned, t)
 	}
 	for _, s := range run.Series {
 		for i := range s.T {

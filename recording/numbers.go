@@ -11,8 +11,8 @@ import (
 // infinities.
 const leastNumber, mostNumber = 1e-18, 1e18
 
-// absurd reports whether v cannot be a measurement.
-func absurd(v float64) bool { return math.Abs(v) > mostNumber }
+// isAbsurd reports whether v cannot be a measurement.
+func isAbsurd(v float64) bool { return math.Abs(v) > mostNumber }
 
 // isNumber reports whether text is a JSON number. Package json takes three times as long.
 func isNumber(text []byte) bool {

@@ -264,7 +264,8 @@ func (p *Padding) Add(counts []int64) {
 // mostCounted bounds what one batch may count.
 const mostCounted = 1 << 32
 
-// Share is the share of a batch that is padding, and of a batch that lies beyond its longest sample.
+// Share returns the share of a batch that is padding, and of a batch that lies beyond its
+// longest sample.
 func (p Padding) Share() (padded, beyond float64) {
 	if p.Numbers == 0 {
 		return 0, 0
@@ -391,27 +392,6 @@ func (s Step) duration() float64 {
 		return s.DevicePeriod
 	}
 	return s.Period
-}
-
-// Find returns the series of a signal and subject, or nil.
-func (r *Run) Find(signal Signal, subject string) *Series {
-	for i := range r.Series {
-		if r.Series[i].Signal == signal && r.Series[i].Subject == subject {
-			return &r.Series[i]
-		}
-	}
-	return nil
-}
-
-// All returns every series of a signal.
-func (r *Run) All(signal Signal) []Series {
-	var found []Series
-	for _, s := range r.Series {
-		if s.Signal == signal {
-			found = append(found, s)
-		}
-	}
-	return found
 }
 
 // FindLoader returns a process's loader, or nil.

@@ -117,7 +117,7 @@ const (
 	RemoteSpilled Signal = "remote.spilled" // bytes that it holds on a disk, for want of room
 )
 
-// ClusterNode is the subject of what a process's workers on a node of a Ray cluster do.
+// ClusterNode returns the subject of what a process's workers on a node of a Ray cluster do.
 func ClusterNode(pid int, name string) string { return fmt.Sprintf("node/%d/%s", pid, name) }
 
 // State is what a thread was doing when it was sampled.
@@ -141,6 +141,27 @@ const (
 	ByHeat                        // temperature of the chip or its memory
 	ByHardware                    // the board's own protection: power supply, over-current, external brake
 )
+
+// Find returns the series of a signal and subject, or nil.
+func (r *Run) Find(signal Signal, subject string) *Series {
+	for i := range r.Series {
+		if r.Series[i].Signal == signal && r.Series[i].Subject == subject {
+			return &r.Series[i]
+		}
+	}
+	return nil
+}
+
+// All returns every series of a signal.
+func (r *Run) All(signal Signal) []Series {
+	var found []Series
+	for _, s := range r.Series {
+		if s.Signal == signal {
+			found = append(found, s)
+		}
+	}
+	return found
+}
 
 // Between returns the part of the series in [from, to]. It shares memory with s.
 func (s *Series) Between(from, to float64) Series {

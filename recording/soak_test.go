@@ -237,7 +237,7 @@ func TestOverlaid(t *testing.T) {
 		{of(40, ever, 0, 2), []thinned{of(0, 30, 5, 4), of(40, ever, 0, 2)}},
 		{of(0, 50, 0, 1), []thinned{of(0, 30, 5, 4), of(40, ever, 0, 2)}},
 	} {
-		if parts = overlaid(parts, c.more); !slices.Equal(parts, c.want) {
+		if parts = overlayPart(parts, c.more); !slices.Equal(parts, c.want) {
 			t.Errorf("%+v: %+v, want %+v", c.more, parts, c.want)
 		}
 	}

@@ -108,7 +108,7 @@ func (b *builder) changeDensity(t thinned) {
 		b.thinPart(thinned{To: max(t.From, b.run.End()+1), Every: t.Every, OneIn: t.OneIn})
 	}
 	t.To = math.Inf(1)
-	b.run.thinned = overlaid(b.run.thinned, t)
+	b.run.thinned = overlayPart(b.run.thinned, t)
 }
 
 // thinPart thins a part of the run. Slices that were returned before do not change.
@@ -116,7 +116,7 @@ func (b *builder) thinPart(part thinned) {
 	if !(part.From < part.To) {
 		return
 	}
-	b.run.thinned = overlaid(b.run.thinned, part)
+	b.run.thinned = overlayPart(b.run.thinned, part)
 	b.dropSteps(func(s Step) bool { return part.contains(s.Start) && !keepsStep(part.OneIn, s.N) })
 	if part.Every == 0 {
 		return
@@ -124,7 +124,7 @@ func (b *builder) thinPart(part thinned) {
 	for i := range b.run.Series {
 		s := &b.run.Series[i]
 		b.samples -= int64(len(s.T))
-		s.T, s.V = sparse(s.T, s.V, part)
+		s.T, s.V = thinSeries(s.T, s.V, part)
 		b.samples += int64(len(s.T))
 	}
 }

@@ -100,7 +100,7 @@ func chooseNext(best Best, tried []Trial, allow []string, startsLeft int, inTurn
 	_, unfit := findTarget(best.Run, best.Verdict)
 	fixes := slices.DeleteFunc(slices.Clone(best.Plan.Fixes), func(f advise.Fix) bool { return f.Beside })
 	slices.SortStableFunc(fixes, func(a, b advise.Fix) int { // fixes that need no stoker feed come first
-		return cmp.Compare(slices.IndexFunc(a.Changes, feeds), slices.IndexFunc(b.Changes, feeds))
+		return cmp.Compare(slices.IndexFunc(a.Changes, usesOwnLoader), slices.IndexFunc(b.Changes, usesOwnLoader))
 	})
 	if fixes = append(fixes, best.Plan.Doubtful...); len(fixes) == 0 {
 		more := max(2, best.Verdict.Costs.Workers+1)
@@ -109,13 +109,13 @@ func chooseNext(best Best, tried []Trial, allow []string, startsLeft int, inTurn
 	for _, fix := range fixes {
 		changes := settableOf(fix.Changes)
 		if unfit != "" {
-			changes = slices.DeleteFunc(changes, func(c stoker.Change) bool { return !numeric(c) })
+			changes = slices.DeleteFunc(changes, func(c stoker.Change) bool { return !isNumeric(c) })
 		}
-		if len(changes) < len(fix.Changes) && !slices.ContainsFunc(changes, feeds) {
+		if len(changes) < len(fix.Changes) && !slices.ContainsFunc(changes, usesOwnLoader) {
 			fix.Forecast.Speedup = best.worth(changes)
 		}
 		gain := fix.Forecast.Speedup.Point
-		if slices.ContainsFunc(changes, numeric) {
+		if slices.ContainsFunc(changes, isNumeric) {
 			gain = fix.Forecast.Speedup.High // only an upper bound is known
 		}
 		switch {
@@ -126,10 +126,10 @@ func chooseNext(best Best, tried []Trial, allow []string, startsLeft int, inTurn
 			d := findDenied(best, changes, allow)[0]
 			refused = cmp.Or(refused, fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name,
 				formatPromise(fix.Forecast.Speedup), d.Why, d.Allow))
-		case len(order(changes, inTurn)) > startsLeft:
+		case len(orderStarts(changes, inTurn)) > startsLeft:
 			return NextTrial{Why: fmt.Sprintf(
 				"no more starts are allowed: to try %s takes %d, and --starts leaves %d. It would promise %s",
-				fix.Name, len(order(changes, inTurn)), startsLeft, formatPromise(fix.Forecast.Speedup))}
+				fix.Name, len(orderStarts(changes, inTurn)), startsLeft, formatPromise(fix.Forecast.Speedup))}
 		default:
 			return NextTrial{Fix: fix, Changes: changes}
 		}
@@ -148,15 +148,15 @@ func formatPromise(worth stoker.Interval) string {
 // InTurn is the number of starts of a trial on a noisy machine.
 const InTurn = 3
 
-// order returns the starts of a trial: true for each start with the changes, false for each
+// orderStarts returns the starts of a trial: true for each start with the changes, false for each
 // without. On a noisy machine the best run so far and these starts form the sequence before,
 // after, after, before, so that a linear drift cancels out. If the changes alter numbers, one
 // start without them follows, to measure how far two unchanged runs differ.
-func order(changes []stoker.Change, inTurn bool) []bool {
+func orderStarts(changes []stoker.Change, inTurn bool) []bool {
 	switch {
 	case inTurn:
 		return []bool{true, true, false}
-	case slices.ContainsFunc(changes, numeric):
+	case slices.ContainsFunc(changes, isNumeric):
 		return []bool{true, false}
 	}
 	return []bool{true}
@@ -165,11 +165,11 @@ func order(changes []stoker.Change, inTurn bool) []bool {
 // settableOf returns those changes of a fix that can be set. If stoker feed makes the pictures,
 // that is its change alone: it chooses its number of threads itself.
 func settableOf(changes []stoker.Change) []stoker.Change {
-	if i := slices.IndexFunc(changes, feeds); i >= 0 {
+	if i := slices.IndexFunc(changes, usesOwnLoader); i >= 0 {
 		return changes[i : i+1]
 	}
 	return slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool {
-		return !slices.Contains(settable, c.Setting) && !numeric(c)
+		return !slices.Contains(settable, c.Setting) && !isNumeric(c)
 	})
 }
 
@@ -182,7 +182,7 @@ func (b Best) worth(changes []stoker.Change) stoker.Interval {
 
 func findDenied(best Best, changes []stoker.Change, allow []string) []Doubt {
 	l, _ := findTarget(best.Run, best.Verdict)
-	program := slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool { return !numeric(c) })
+	program := slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool { return !isNumeric(c) })
 	return Plan{Loaders: []Loader{{Doubts: doubts(best.Run, l, changes)}}, Program: program}.Denied(allow)
 }
 
@@ -193,9 +193,9 @@ func same(a, b []stoker.Change) bool {
 	})
 }
 
-// with adds changes to those already made. A setting that is in both keeps its original value
+// addChanges adds changes to those already made. A setting that is in both keeps its original value
 // in From and gets the new value in To.
-func with(made, more []stoker.Change) []stoker.Change {
+func addChanges(made, more []stoker.Change) []stoker.Change {
 	all := slices.Clone(made)
 	for _, c := range more {
 		if i := slices.IndexFunc(all, func(had stoker.Change) bool { return had.Setting == c.Setting }); i >= 0 {

@@ -104,7 +104,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 // promisedForecast returns the predicted speed-up of all kept changes; unknown if one of them
 // changes numbers.
 func (l *tuning) promisedForecast() predict.Forecast {
-	if slices.ContainsFunc(l.made, numeric) {
+	if slices.ContainsFunc(l.made, isNumeric) {
 		return predict.Forecast{Speedup: stoker.Unknown()}
 	}
 	return measure.From(l.first.Run).Forecast(l.made...)
@@ -153,7 +153,7 @@ func (l *tuning) turn(ctx context.Context) {
 		l.result.Stopped = next.Why
 		return
 	}
-	made := with(l.made, next.Changes)
+	made := addChanges(l.made, next.Changes)
 	plan, err := planOf(l.first.Run, l.first.Verdict, made, l.result.Baseline, l.Version, l.Read)
 	if err != nil {
 		l.result.Stopped = err.Error()
@@ -181,7 +181,7 @@ func (l *tuning) turn(ctx context.Context) {
 // fills in t and returns the first run with the plan.
 func (l *tuning) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (after Best) {
 	var done []Best
-	for _, set := range order(t.Changes, inTurn) {
+	for _, set := range orderStarts(t.Changes, inTurn) {
 		p, name := plan, "with "+t.SettingsText()
 		if !set {
 			p, name = l.plan, "without "+t.SettingsText()+", once more"
@@ -200,9 +200,9 @@ func (l *tuning) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (af
 	}
 	var err error
 	// stoker feed changes no setting of the loader, so that fix is exempt.
-	if o := t.Pairs[0]; o.Refused == "" && len(o.Changes) == 0 && !slices.ContainsFunc(t.Changes, feeds) {
+	if o := t.Pairs[0]; o.Refused == "" && len(o.Changes) == 0 && !slices.ContainsFunc(t.Changes, usesOwnLoader) {
 		t.Why = "the settings were not set: what the hook said of it is in the log of that run"
-	} else if slices.ContainsFunc(t.Changes, numeric) {
+	} else if slices.ContainsFunc(t.Changes, isNumeric) {
 		if t.Losses, err = compareLosses(l.best.losses, done[len(done)-1].losses, done[0].losses); err != nil {
 			t.Why = err.Error()
 		}

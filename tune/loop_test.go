@@ -185,7 +185,7 @@ func TestNoisy(t *testing.T) {
 
 func TestWith(t *testing.T) {
 	made := []stoker.Change{{Setting: stoker.NumWorkers, From: 0, To: 2}}
-	got := Trial{Changes: with(made, []stoker.Change{{Setting: stoker.PinMemory, To: true}, {Setting: stoker.NumWorkers, From: 2, To: 4}})}.SettingsText()
+	got := Trial{Changes: addChanges(made, []stoker.Change{{Setting: stoker.PinMemory, To: true}, {Setting: stoker.NumWorkers, From: 2, To: 4}})}.SettingsText()
 	if want := "num_workers 0 -> 4, pin_memory unknown -> true"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -25,7 +25,7 @@ func Patch(ctx context.Context, p Plan, folder string) (diff string, left []stri
 	for _, l := range p.Loaders {
 		set := map[string]any{}
 		for _, c := range l.Changes {
-			if feeds(c) {
+			if usesOwnLoader(c) {
 				left = append(left,
 					"pictures made by stoker are no change of the script: stoker feed -- CMD, or stoker tune --plan "+
 						"with the plan")

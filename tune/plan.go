@@ -81,9 +81,9 @@ var settable = []stoker.Setting{
 	stoker.InOrder, stoker.LoaderKind,
 }
 
-// numeric reports whether a change applies to the whole program, changes its numbers, and can
+// isNumeric reports whether a change applies to the whole program, changes its numbers, and can
 // be set by the hook.
-func numeric(c stoker.Change) bool { return statements[c.Setting][c.To] != "" }
+func isNumeric(c stoker.Change) bool { return statements[c.Setting][c.To] != "" }
 
 // statements holds, for each such change, what to write in a script instead.
 var statements = map[stoker.Setting]map[any]string{
@@ -110,11 +110,11 @@ func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, 
 			}
 		}
 	}
-	asked := func(c stoker.Change) bool { return feeds(c) || numeric(c) }
+	asked := func(c stoker.Change) bool { return usesOwnLoader(c) || isNumeric(c) }
 	p, err := planOf(run, verdict, slices.DeleteFunc(slices.Clone(all), asked), of, version, read)
 	for _, c := range all {
 		if asked(c) {
-			p.Elsewhere = append(p.Elsewhere, elsewhere(c, ""))
+			p.Elsewhere = append(p.Elsewhere, explainElsewhere(c, ""))
 		}
 	}
 	return p, err
@@ -122,10 +122,10 @@ func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, 
 
 // Feeds reports whether stoker feed makes the pictures of the command.
 func (p Plan) Feeds() bool {
-	return slices.ContainsFunc(p.Loaders, func(l Loader) bool { return slices.ContainsFunc(l.Changes, feeds) })
+	return slices.ContainsFunc(p.Loaders, func(l Loader) bool { return slices.ContainsFunc(l.Changes, usesOwnLoader) })
 }
 
-func feeds(c stoker.Change) bool { return c.Setting == stoker.LoaderKind }
+func usesOwnLoader(c stoker.Change) bool { return c.Setting == stoker.LoaderKind }
 
 // planOf makes a plan from changes of the judged loader and of the program.
 func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, of, version string,
@@ -139,14 +139,14 @@ func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, o
 	var set []stoker.Change
 	for _, c := range all {
 		switch {
-		case numeric(c):
+		case isNumeric(c):
 			p.Program = append(p.Program, c)
 		case why != "" && c.Setting != stoker.Split && c.Setting != stoker.Shards:
 			p.Elsewhere = append(p.Elsewhere, Elsewhere{c, "", cmp.Or(judged.Alters(c), why)})
 		case slices.Contains(settable, c.Setting):
 			set = append(set, c)
 		default:
-			p.Elsewhere = append(p.Elsewhere, elsewhere(c, judged.Call))
+			p.Elsewhere = append(p.Elsewhere, explainElsewhere(c, judged.Call))
 		}
 	}
 	if len(set) == 0 {
@@ -184,8 +184,8 @@ func findTarget(run *recording.Run, verdict diagnose.Verdict) (recording.Loader,
 	return *l, ""
 }
 
-// elsewhere returns a change that the hook does not set, with the reason.
-func elsewhere(c stoker.Change, call string) Elsewhere {
+// explainElsewhere returns a change that the hook does not set, with the reason.
+func explainElsewhere(c stoker.Change, call string) Elsewhere {
 	switch c.Setting {
 	case stoker.LoaderKind:
 		return Elsewhere{
@@ -204,7 +204,7 @@ func elsewhere(c stoker.Change, call string) Elsewhere {
 				"in the loop",
 		}
 	case stoker.Precision, stoker.TF32:
-		if numeric(c) {
+		if isNumeric(c) {
 			return Elsewhere{
 				c, "",
 				`it changes numbers: stoker tune --allow precision compares losses first. In the plan it goes under "program"`,
@@ -282,8 +282,8 @@ func Read(text []byte) (Plan, error) {
 		if err := c.Setting.CheckValue(c.To); err != nil {
 			return p, fmt.Errorf("program: %w", err)
 		}
-		if !numeric(c) {
-			return p, fmt.Errorf("program: %s: there only tf32=true and precision=bf16 can be set", c)
+		if !isNumeric(c) {
+			return p, fmt.Errorf("program: %s: only tf32=true and precision=bf16 can be set there", c)
 		}
 	}
 	safe.Values(&p)
@@ -338,7 +338,7 @@ func (p Plan) Unset() (lines []string) {
 	for _, l := range p.Loaders {
 		for _, c := range l.Changes {
 			if !slices.Contains(settable, c.Setting) {
-				p.Elsewhere = append(p.Elsewhere, elsewhere(c, l.Call))
+				p.Elsewhere = append(p.Elsewhere, explainElsewhere(c, l.Call))
 			}
 		}
 	}

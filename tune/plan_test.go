@@ -89,8 +89,8 @@ func TestUnreadable(t *testing.T) {
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "shell", "to": "x"}]}]}`:                        "not a setting",
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "num_workers", "to": 2, "from": [1]}]}, null]}`: "absolute file:line",
 		`{"plan": 1, "program": [{"setting": "tf32", "to": {}}]}`:                                                            "expected true or false",
-		`{"plan": 1, "program": [{"setting": "precision", "to": "fp16"}]}`:                                                   "are what is set there",
-		`{"plan": 1, "program": [{"setting": "num_workers", "to": 2}]}`:                                                      "are what is set there",
+		`{"plan": 1, "program": [{"setting": "precision", "to": "fp16"}]}`:                                                   "can be set there",
+		`{"plan": 1, "program": [{"setting": "num_workers", "to": 2}]}`:                                                      "can be set there",
 	} {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

@@ -48,7 +48,7 @@ func (s traceSide) kernelTime() map[string]float64 {
 	out := map[string]float64{}
 	for _, n := range s.works {
 		if n.Kind == recording.Kernel {
-			out[s.name(n)] += float64(total(n.Time))
+			out[s.workName(n)] += float64(total(n.Time))
 		}
 	}
 	return out

@@ -120,7 +120,7 @@ func (g group) measure(unit func(observed) float64) sample {
 	for i, s := range g {
 		samples[i] = takeSample(scaleAll(s.window.StepTimes(), 1/unit(s)))
 	}
-	return together(samples)
+	return poolRuns(samples)
 }
 
 // stallShare returns the mean share of a step in which the device waited; NaN if a run does not

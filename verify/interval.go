@@ -118,8 +118,8 @@ func (s sample) meanInterval() stoker.Interval {
 	return proportionalInterval(s.mean, apart(s.alone, s.runs-1, s.scatter, 1/s.runs))
 }
 
-// together combines several runs of the same job: each counts as one observation of the mean.
-func together(runs []sample) sample {
+// poolRuns combines several runs of the same job: each counts as one observation of the mean.
+func poolRuns(runs []sample) sample {
 	if len(runs) == 1 {
 		return runs[0]
 	}

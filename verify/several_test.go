@@ -19,7 +19,7 @@ func several(count, steps int, apart float64, r *rand.Rand) sample {
 		pace := math.Exp(apart * r.NormFloat64())
 		runs[i] = takeSample(scaleAll(remembering(0.5).steps(steps, r), pace))
 	}
-	return together(runs)
+	return poolRuns(runs)
 }
 
 // The interval of several runs holds the truth in 95 of 100 pairs of sides, whether runs

@@ -114,7 +114,7 @@ func (s traceSide) measure() sample {
 	for i, times := range s.times {
 		samples[i] = fewMeasured(times)
 	}
-	return together(samples)
+	return poolRuns(samples)
 }
 
 // deviceName returns the name of the judged device; "" if unknown.
@@ -133,8 +133,8 @@ func (s traceSide) hasName(text string) bool {
 	return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool { return strings.Contains(name, text) })
 }
 
-// name returns the name of a piece of work.
-func (s traceSide) name(n idle.Named) string { return s.Run.Timeline.Names[n.Name] }
+// workName returns the name of a piece of work.
+func (s traceSide) workName(n idle.Named) string { return s.Run.Timeline.Names[n.Name] }
 
 // spreadOf returns a quantity over all steps, in the unit of the function.
 func (s traceSide) spreadOf(of func(idle.Part) float64) StepRange {

@@ -211,7 +211,7 @@ func workOf(was, now traceSide) []Row {
 	var rows []Row
 	for i, side := range []traceSide{was, now} {
 		for _, n := range side.works {
-			k := key{n.Kind, side.name(n)}
+			k := key{n.Kind, side.workName(n)}
 			at, known := place[k]
 			if !known {
 				at = len(rows)

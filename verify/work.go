@@ -57,15 +57,15 @@ func (w *work) addWarning(format string, args ...any) {
 // work different; changed lists them.
 func compareWork(was, now observed, changed []stoker.Change) work {
 	w := work{was: was.name, now: now.name, basis: PerStep}
-	w.data(was.judgedLoader(), now.judgedLoader())
+	w.compareData(was.judgedLoader(), now.judgedLoader())
 	w.compareBatch(was, now)
 	w.compareDevice(was, now)
 	w.compareModel(was, now, changed)
 	return w
 }
 
-// data compares the data sets.
-func (w *work) data(was, now recording.Loader) {
+// compareData compares the data sets.
+func (w *work) compareData(was, now recording.Loader) {
 	if was.Dataset != "" && now.Dataset != "" && was.Dataset != now.Dataset {
 		w.refuse("data set %s %s, %s %s", was.Dataset, w.was, now.Dataset, w.now)
 	}

@@ -30,8 +30,8 @@ type drawing struct {
 // addLine adds a line.
 func (d *drawing) addLine(text string) { d.lines = append(d.lines, text) }
 
-// broken adds a text in as many lines as needed.
-func (d *drawing) broken(text string) {
+// addWrapped adds a text in as many lines as needed.
+func (d *drawing) addWrapped(text string) {
 	for text := range strings.SplitSeq(text, "\n") {
 		for _, part := range wrapText(text, d.Width) {
 			d.addLine(part)

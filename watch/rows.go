@@ -140,16 +140,16 @@ func (d *drawing) rows(v *view, high int) []string {
 	var all []string
 	for _, t := range v.tracks {
 		if t.States != nil {
-			all = append(all, pad(t.Name, nameWidth)+" "+d.states(t.States, v.at)+" "+d.doing(t, v.at))
+			all = append(all, pad(t.Name, nameWidth)+" "+d.states(t.States, v.at)+" "+d.activityOf(t, v.at))
 			continue
 		}
-		for i, row := range d.spark(t, v.at, high) {
+		for i, row := range d.drawBars(t, v.at, high) {
 			name, text := "", ""
 			switch i {
 			case 0:
 				name, text = t.Name, d.value(v, t)
 			case 1:
-				text = d.makeFaint("most " + d.short(largest(t.Values), t.Unit))
+				text = d.makeFaint("most " + d.formatShort(largest(t.Values), t.Unit))
 			}
 			all = append(all, pad(name, nameWidth)+" "+row+" "+text)
 		}
@@ -160,21 +160,21 @@ func (d *drawing) rows(v *view, high int) []string {
 // value returns the text to the right of a row: the value at the cursor, or else the newest, or
 // the mean of a run that has ended.
 func (d *drawing) value(v *view, t strip.Track) (text string) {
-	text = d.short(d.pick(t.Values, v.at), t.Unit)
+	text = d.formatShort(d.pick(t.Values, v.at), t.Unit)
 	if t.Limited && t.Unit != "share" {
-		text = d.among(text, d.short(t.Most, t.Unit), d.short(d.pick(t.Values, v.at)/t.Most, "share"))
+		text = d.showOfMost(text, d.formatShort(t.Most, t.Unit), d.formatShort(d.pick(t.Values, v.at)/t.Most, "share"))
 	}
 	if t.Kind != strip.Busy {
 		return text
 	}
 	defer func() {
-		if goal := d.makeFaint(" goal " + d.short(diagnose.DeviceBusy.Yes, t.Unit)); cellsOf(text+goal) <= d.valueWidth() {
+		if goal := d.makeFaint(" goal " + d.formatShort(diagnose.DeviceBusy.Yes, t.Unit)); cellsOf(text+goal) <= d.valueWidth() {
 			text += goal
 		}
 	}()
 	for _, kind := range []strip.Kind{strip.Memory, strip.Power} {
 		for _, o := range v.folded { // it has no row
-			if more := " " + d.short(d.pick(o.Values, v.at), o.Unit); o.Kind == kind && o.Subject == t.Subject &&
+			if more := " " + d.formatShort(d.pick(o.Values, v.at), o.Unit); o.Kind == kind && o.Subject == t.Subject &&
 				cellsOf(text+more) <= d.valueWidth() {
 				text += more
 			}
@@ -183,9 +183,9 @@ func (d *drawing) value(v *view, t strip.Track) (text string) {
 	return text
 }
 
-// among returns a value with its maximum, "0.8 of 2.0 cores", or its share of the maximum if
+// showOfMost returns a value with its maximum, "0.8 of 2.0 cores", or its share of the maximum if
 // space is short.
-func (d *drawing) among(text, most, share string) string {
+func (d *drawing) showOfMost(text, most, share string) string {
 	alone := text
 	if number, unit, _ := strings.Cut(text, " "); strings.HasSuffix(most, " "+unit) {
 		text = number
@@ -213,8 +213,8 @@ func (d *drawing) pick(values []float64, at int) float64 {
 	return sum / n
 }
 
-// short formats a value next to its row: shares in whole per cent.
-func (d *drawing) short(v float64, unit string) string {
+// formatShort formats a value next to its row: shares in whole per cent.
+func (d *drawing) formatShort(v float64, unit string) string {
 	switch unit {
 	case "share":
 		return quantity.Percent(math.Round(100*v) / 100)
@@ -245,13 +245,13 @@ func largest(values []float64) float64 {
 	return most
 }
 
-// doing returns what a thread does or, if the run has ended, the share of time it ran.
-func (d *drawing) doing(t strip.Track, at int) string {
+// activityOf returns what a thread does or, if the run has ended, the share of time it ran.
+func (d *drawing) activityOf(t strip.Track, at int) string {
 	switch {
 	case d.Back > 0:
 		return t.States[at]
 	case d.ended:
-		return strip.StateNames[recording.Running] + " " + d.short(d.pick(t.Values, at), t.Unit)
+		return strip.StateNames[recording.Running] + " " + d.formatShort(d.pick(t.Values, at), t.Unit)
 	}
 	for i := len(t.States) - 1; i >= 0; i-- {
 		if t.States[i] != "" {
@@ -270,9 +270,9 @@ var (
 // goalMark draws the goal of a device in the top line of its row, above bars that do not reach it.
 const goalMark = "┄"
 
-// spark draws values as bars of a height of several lines, top line first. A full bar leaves
+// drawBars draws values as bars of a height of several lines, top line first. A full bar leaves
 // one level free, so that rows stay separate.
-func (d *drawing) spark(t strip.Track, at, high int) []string {
+func (d *drawing) drawBars(t strip.Track, at, high int) []string {
 	levels := blocks
 	if d.ASCII {
 		levels = plain
@@ -342,8 +342,8 @@ func (d *drawing) drawCursor(cells []string, at int, colour func(i int) string) 
 	return b.String()
 }
 
-// help explains each row and its source.
-func (d *drawing) help() {
+// drawHelp explains each row and its source.
+func (d *drawing) drawHelp() {
 	var letters []string
 	for state := recording.Parked; state <= recording.Asleep; state++ {
 		name := strip.StateNames[state]

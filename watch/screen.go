@@ -34,14 +34,14 @@ func Screen(states []State, look Viewport) []string {
 	d.ended = s.Run != nil && s.Run.Facts.Exit != nil
 	switch {
 	case look.Help:
-		d.help()
+		d.drawHelp()
 	case s.Run == nil:
 		d.addLine(d.makeBold("stoker watch") + "  " + s.Name)
-		d.peers(states)
+		d.drawRuns(states)
 		d.addLine("")
-		d.broken(s.Note)
+		d.addWrapped(s.Note)
 	case look.Width < leastWidth || look.Height > 0 && look.Height < leastHeight:
-		d.small(s)
+		d.drawEssentials(s)
 	default:
 		d.drawState(s, states)
 	}
@@ -82,8 +82,8 @@ func title(v diagnose.Verdict) string {
 	return "the evidence does not decide"
 }
 
-// small draws only the essentials, for a small screen.
-func (d *drawing) small(s State) {
+// drawEssentials draws only the essentials, for a small screen.
+func (d *drawing) drawEssentials(s State) {
 	family, kind, _ := strings.Cut(string(s.Verdict.Headline()), "/")
 	if text := s.beginning(); text != "" {
 		family, kind = text, ""
@@ -99,8 +99,8 @@ func (d *drawing) small(s State) {
 	d.addLine(d.makeFaint(fmt.Sprintf("%d x %d shows all", leastWidth, leastHeight)))
 }
 
-// headline draws the most important facts.
-func (d *drawing) headline(s State, states []State) {
+// drawHeadline draws the most important facts.
+func (d *drawing) drawHeadline(s State, states []State) {
 	parts := []string{d.makeBold("stoker watch"), s.Name, quantity.AboutSeconds(s.Run.End()) + " so far"}
 	if exit := s.Run.Facts.Exit; exit != nil {
 		parts[2] = fmt.Sprintf("%s, ended with exit code %d", quantity.AboutSeconds(s.Run.End()), exit.Code)
@@ -112,7 +112,7 @@ func (d *drawing) headline(s State, states []State) {
 		parts = append(parts, "[emulated device]")
 	}
 	d.fitParts(parts)
-	d.peers(states)
+	d.drawRuns(states)
 	d.addLine(d.sayClass(s))
 	if v := s.Verdict; v.HasSteps {
 		parts := []string{
@@ -163,8 +163,8 @@ func (d *drawing) sayClass(s State) string {
 	return d.paint("1;"+classColour(s.Verdict), string(s.Verdict.Headline())) + "  " + title(s.Verdict)
 }
 
-// peers draws a line for each of several runs, around the chosen one if not all fit.
-func (d *drawing) peers(states []State) {
+// drawRuns draws a line for each of several runs, around the chosen one if not all fit.
+func (d *drawing) drawRuns(states []State) {
 	if len(states) < 2 {
 		return
 	}
@@ -198,7 +198,7 @@ func (d *drawing) peers(states []State) {
 // drawState draws the whole screen: first what must be displayed, then as many rows over time
 // as fit.
 func (d *drawing) drawState(s State, states []State) {
-	d.headline(s, states)
+	d.drawHeadline(s, states)
 	from, to := d.shownSpan(s.Run)
 	v := d.view(s, from, to)
 	fixes := d.fixes(s)
@@ -223,7 +223,7 @@ func (d *drawing) drawState(s State, states []State) {
 	for len(d.lines) < d.Height-1 {
 		d.addLine("")
 	}
-	d.lines = append(d.lines[:min(len(d.lines), d.Height-1)], d.foot(len(states)))
+	d.lines = append(d.lines[:min(len(d.lines), d.Height-1)], d.keyLine(len(states)))
 }
 
 // drawAxis returns the line with the times of the columns and the meaning of the values at the
@@ -250,8 +250,8 @@ func (d *drawing) drawAxis(v *view) string {
 	return d.makeFaint(strings.Repeat(" ", nameWidth+1) + string(line) + " " + of)
 }
 
-// foot returns the line of keys.
-func (d *drawing) foot(runs int) string {
+// keyLine returns the line of keys.
+func (d *drawing) keyLine(runs int) string {
 	text := "q quit   ? what is what   ←→ time   +- span   space hold"
 	if d.ASCII {
 		text = "q quit   ? what is what   arrows time   +- span   space hold"

@@ -44,7 +44,7 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the whole command; everything it reads or writes is an argument.
+// run runs the command and returns its exit code. All that it reads or writes is an argument.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return cli.Run(ctx, args, stdin, stdout, stderr, rootCommand)
 }

@@ -157,7 +157,7 @@ func (j *Job) Alive() []int {
 	return alive
 }
 
-// trainer is the process that represents the job if one must: the trainer
+// trainer returns the process that represents the job if one must: the trainer
 // with the lowest PID, else the root.
 func (j *Job) trainer() int {
 	best := 0
@@ -172,7 +172,7 @@ func (j *Job) trainer() int {
 	return best
 }
 
-// Processes are the trainers and workers seen so far, in order of their start.
+// Processes returns the trainers and workers seen so far, in order of their start.
 func (j *Job) Processes() []recording.Process {
 	all := make([]recording.Process, 0, len(j.facts))
 	for _, p := range j.facts {
@@ -300,7 +300,7 @@ func (j *Job) note() {
 	}
 }
 
-// Absent is what cannot be seen, and why.
+// Absent returns what cannot be seen, and why.
 func (j *Job) Absent() []recording.Absence {
 	var absent []recording.Absence
 	if j.hidden {

@@ -236,7 +236,7 @@ func (m *machine) lockedMemoryLimit(pid int) (float64, error) {
 	return 0, fmt.Errorf("read limits of process %d: no line on locked memory", pid)
 }
 
-// shm is the size of /dev/shm and its free part, bytes.
+// shm returns the size of /dev/shm and its free part, bytes.
 func shm(root string) (size, free float64, err error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(join(root, "dev/shm"), &s); err != nil {

@@ -63,7 +63,7 @@ func (j *Job) assign() {
 		if p.role != "" || !p.python || p.zombie || j.onDevice(p.pid) {
 			continue
 		}
-		if of := j.above(p); of != 0 && !named[of] && j.likeWorker(p) {
+		if of := j.trainerAbove(p); of != 0 && !named[of] && j.likeWorker(p) {
 			p.role, p.of, p.guessed = recording.RoleWorker, of, !p.named
 		}
 	}
@@ -102,7 +102,7 @@ func (j *Job) trainers() []int {
 	return nil
 }
 
-// busiest is the Python process with most core time; where that is a worker by
+// busiest returns the Python process with most core time; where that is a worker by
 // its name or parent, the process that it works for.
 func (j *Job) busiest() *process {
 	var best *process
@@ -135,24 +135,24 @@ func feeds(p *process) bool {
 	return strings.HasPrefix(filepath.Base(program), "stoker") && strings.HasPrefix(rest, "feed ")
 }
 
-// worksFor is the trainer of a process that is a worker by the hook's word or by
+// worksFor returns the trainer of a process that is a worker by the hook's word or by
 // its name; 0 otherwise.
 func (j *Job) worksFor(p *process) int {
 	if t := j.told[p.pid]; t != nil && t.Role == recording.RoleWorker {
 		if of := j.tree.live[t.Parent]; of != nil && of.role == recording.RoleTrainer {
 			return t.Parent
 		}
-		return j.above(p)
+		return j.trainerAbove(p)
 	}
 	if isWorkerName(p.comm) {
-		return j.above(p)
+		return j.trainerAbove(p)
 	}
 	return 0
 }
 
-// above is the nearest trainer among the ancestors, 0 without one: a
+// trainerAbove returns the nearest trainer among the ancestors, 0 without one: a
 // fork server may be between a worker and its trainer.
-func (j *Job) above(p *process) int {
+func (j *Job) trainerAbove(p *process) int {
 	for range maxProcesses {
 		parent := j.tree.live[p.parent]
 		if parent == nil {

@@ -114,7 +114,7 @@ func (j *Job) sampleWants(now float64, to Sink) {
 	to.AddSample(recording.ProcessWants, fmt.Sprintf("process/%d", pid), now, float64(wants))
 }
 
-// of are the living processes of a role, in order of PID.
+// of returns the living processes of a role, in order of PID.
 func (j *Job) of(role string) (pids []int) {
 	for pid, p := range j.tree.live {
 		if p.role == role && !p.zombie {
@@ -125,7 +125,7 @@ func (j *Job) of(role string) (pids []int) {
 	return pids
 }
 
-// Readers are the processes that load: workers, and trainers without workers.
+// Readers returns the processes that load: workers, and trainers without workers.
 func (j *Job) Readers() []int {
 	if workers := j.of(recording.RoleWorker); len(workers) > 0 {
 		return workers
@@ -136,7 +136,7 @@ func (j *Job) Readers() []int {
 // pinEvery is how many samples pass between two readings of the names of a trainer's threads.
 const pinEvery = 10
 
-// pinner is the thread of a trainer that pins batches; 0 without one. PyTorch
+// pinner returns the thread of a trainer that pins batches; 0 without one. PyTorch
 // names it since 2.5.
 func (j *Job) pinner(pid int) int {
 	folder := fmt.Sprintf("%s/%d/task/", j.tree.path, pid)
@@ -163,7 +163,7 @@ func (j *Job) pinner(pid int) int {
 
 const pinName = "pt_data_pin\n"
 
-// Loaded is the first Python process that has had PyTorch mapped for at least the
+// Loaded returns the first Python process that has had PyTorch mapped for at least the
 // given seconds without the hook answering from inside; 0 without one.
 func (j *Job) Loaded(now, atLeast float64) (silent int) {
 	for _, p := range j.tree.live {

@@ -11,7 +11,7 @@ type growing struct {
 	highest float64
 }
 
-// total is the process's own part and never falls.
+// total returns the process's own part and never falls.
 func (g *growing) total() float64 {
 	g.highest = max(g.highest, g.now-g.foreign)
 	return g.highest
@@ -58,7 +58,7 @@ func (t *table) keepCoreTime(before map[int]process) {
 	t.total = max(t.total, sum)
 }
 
-// core is the core time of a process and of the children that it reaped.
+// core returns the core time of a process and of the children that it reaped.
 func (p *process) core() float64 { return p.own + p.reaped + p.owes }
 
 // leftBy records what the root, and the processes that ended with it, had used when they were
@@ -84,7 +84,7 @@ func (t *table) closeRoot() {
 	}
 }
 
-// heir is the nearest living ancestor that was known before.
+// heir returns the nearest living ancestor that was known before.
 func (t *table) heir(dead *process, before map[int]process) *process {
 	parent := dead.parent
 	for range len(before) + 1 {

@@ -126,7 +126,7 @@ func (t *thread) processor(buffer []byte) int {
 	return int(n)
 }
 
-// readField is a number of proc_pid_stat(5), which counts fields from 1; the name is the
+// readField returns a number of proc_pid_stat(5), which counts fields from 1; the name is the
 // second and may hold anything.
 func (t *thread) readField(buffer []byte, n int) (value uint64, ok bool) {
 	stat := pread(t.stat, buffer)

@@ -109,7 +109,7 @@ func (t *table) refresh(now float64) {
 	t.keepCoreTime(before)
 }
 
-// byAge are the processes, parents before their children: see settle.
+// byAge returns the processes, parents before their children: see settle.
 func (t *table) byAge() []*process {
 	return slices.SortedFunc(maps.Values(t.live), func(a, b *process) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.pid, b.pid))
@@ -120,7 +120,7 @@ func (t *table) byAge() []*process {
 func (t *table) discover(now float64) {
 	var all map[int][]int
 	if t.scan {
-		all = t.everybody()
+		all = t.childrenByParent()
 	}
 	queue := []int{t.root}
 	for pid := range t.live {
@@ -253,8 +253,8 @@ func (t *table) adoptedOrphans(all map[int][]int) []int {
 	return found
 }
 
-// everybody maps each parent on this machine to its children.
-func (t *table) everybody() map[int][]int {
+// childrenByParent maps each parent on this machine to its children.
+func (t *table) childrenByParent() map[int][]int {
 	found := map[int][]int{}
 	all, err := t.proc.AllProcs()
 	if err != nil {

@@ -101,7 +101,7 @@ func (m *Mounts) addFile(path string) {
 	}
 }
 
-// of is the file system of a path: the last mounted of the deepest.
+// of returns the file system of a path: the last mounted of the deepest.
 func (m *Mounts) of(path string) (best *mount) {
 	for i := range m.table {
 		at := &m.table[i]
@@ -134,7 +134,7 @@ func (m *Mounts) List() []recording.Mount {
 	return list
 }
 
-// disk is the subject of the signals of a file system's disk; "" if it has none.
+// disk returns the subject of the signals of a file system's disk; "" if it has none.
 func (m *Mounts) disk(at *mount) string {
 	link, err := filepath.EvalSymlinks(m.Root + "/sys/dev/block/" + at.device)
 	if err != nil && strings.HasPrefix(at.source, "/dev/") { // btrfs and the like use other numbers

@@ -145,7 +145,7 @@ func clocks(file string) (most, now float64) {
 	return most, now
 }
 
-// readLink is the generation and the width of PCIe, "max" or "current"; 0 unknown. The kernel
+// readLink returns the generation and the width of PCIe, "max" or "current"; 0 unknown. The kernel
 // tells a speed: "16.0 GT/s PCIe".
 func readLink(folder, which string) (generation, width int) {
 	speed, _, _ := strings.Cut(readLine(folder+"/"+which+"_link_speed"), " ")
@@ -157,7 +157,7 @@ func readLink(folder, which string) (generation, width int) {
 	return slices.Index(rates, speed) + 1, width
 }
 
-// readLine is the first line of a file; "" if it cannot be read.
+// readLine returns the first line of a file; "" if it cannot be read.
 func readLine(file string) string {
 	text, err := read(file)
 	if err != nil {
@@ -167,7 +167,7 @@ func readLine(file string) string {
 	return strings.TrimSpace(first)
 }
 
-// value is a number in a file that is not negative; NaN unknown.
+// value returns a number in a file that is not negative; NaN unknown.
 func value(file string) float64 {
 	v, err := strconv.ParseUint(readLine(file), 10, 64)
 	if err != nil {

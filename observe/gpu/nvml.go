@@ -318,7 +318,7 @@ func (n *nvml) ratio(percent float64) float64 {
 	return math.NaN()
 }
 
-// power is the mean since the last call from the energy counter, which sees
+// power returns the mean since the last call from the energy counter, which sees
 // what happened between the polls, or else the current draw.
 func (n *nvml) power(d *nvmlDevice, now time.Time) float64 {
 	if mj, ok := query(n, "energy counter", n.lib.energy, d.handle); ok &&

@@ -29,8 +29,8 @@ const (
 
 // describePlace describes where a device sits.
 func (n *nvml) describePlace(d *Device, h deviceHandle) {
-	d.LinkGeneration = n.small("greatest PCIe generation", n.lib.maxLinkGen, h, mostLinkGen)
-	d.LinkWidth = n.small("greatest PCIe width", n.lib.maxLinkWidth, h, mostLinkWidth)
+	d.LinkGeneration = n.readSmall("greatest PCIe generation", n.lib.maxLinkGen, h, mostLinkGen)
+	d.LinkWidth = n.readSmall("greatest PCIe width", n.lib.maxLinkWidth, h, mostLinkWidth)
 	if n.lib.migMode != nil {
 		var now, pending uint32
 		d.MIG = n.lib.migMode(h, &now, &pending) == success && now == 1
@@ -58,8 +58,8 @@ func nodeOf(busID string) int {
 	return node
 }
 
-// small is a small number of a device; 0 if it is not known.
-func (n *nvml) small(what string, ask func(deviceHandle, *uint32) code, h deviceHandle, most uint32) int {
+// readSmall returns a small number of a device; 0 if it is not known.
+func (n *nvml) readSmall(what string, ask func(deviceHandle, *uint32) code, h deviceHandle, most uint32) int {
 	v, ok := optional(n, ask, h)
 	if !ok || v == 0 || v > most {
 		return 0
@@ -82,10 +82,10 @@ func (n *nvml) circumstances(r *Reading, d *nvmlDevice) {
 	if reasons, ok := optional(n, n.lib.reasons, d.handle); ok && reasons < math.MaxUint32 {
 		r.Slowed, r.SlowedKnown = slowedBy(reasons), true
 	}
-	if gen := n.small("PCIe generation", n.lib.linkGen, d.handle, mostLinkGen); gen > 0 {
+	if gen := n.readSmall("PCIe generation", n.lib.linkGen, d.handle, mostLinkGen); gen > 0 {
 		r.LinkGeneration = float64(gen)
 	}
-	if width := n.small("PCIe width", n.lib.linkWidth, d.handle, mostLinkWidth); width > 0 {
+	if width := n.readSmall("PCIe width", n.lib.linkWidth, d.handle, mostLinkWidth); width > 0 {
 		r.LinkWidth = float64(width)
 	}
 	r.Shares = n.processShares(d)
@@ -105,7 +105,7 @@ func slowedBy(reasons uint64) (s recording.Slowed) {
 	return s
 }
 
-// processShares is the mean of each process's samples since the last call.
+// processShares returns the mean of each process's samples since the last call.
 func (n *nvml) processShares(d *nvmlDevice) map[uint32]float64 {
 	if n.lib.shares == nil {
 		return nil

@@ -1,6 +1,6 @@
 package stack
 
-// lineOf is the line of the code unit of a number (-1 before the first), and how many
+// lineOf returns the line of the code unit of a number (-1 before the first), and how many
 // units the code has.
 func (c *code) lineOf(unit int, minor uint64) (line, units int) {
 	if minor < 11 {

@@ -49,7 +49,7 @@ func (m *memory) spend(n int) error {
 	return nil
 }
 
-// readPage is the page of an address.
+// readPage returns the page of an address.
 func (m *memory) readPage(address uint64) (*page, error) {
 	address &^= pageSize - 1
 	for i := range m.used {
@@ -86,13 +86,13 @@ func (m *memory) get(address uint64, into []byte) error {
 	return nil
 }
 
-// readWord is the pointer or number at an address.
+// readWord returns the pointer or number at an address.
 func (m *memory) readWord(address uint64) (uint64, error) {
 	err := m.get(address, m.words[:])
 	return binary.LittleEndian.Uint64(m.words[:]), err
 }
 
-// readInt is the C int at an address.
+// readInt returns the C int at an address.
 func (m *memory) readInt(address uint64) (int, error) {
 	err := m.get(address, m.words[:4])
 	return int(int32(binary.LittleEndian.Uint32(m.words[:]))), err

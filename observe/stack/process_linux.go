@@ -154,7 +154,7 @@ func imageOf(path, name string) *image {
 	return found
 }
 
-// ownNumber is a thread's number as its own process sees it, which is another one in a
+// ownNumber returns a thread's number as its own process sees it, which is another one in a
 // container.
 func ownNumber(pid, tid int) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", pid, tid))

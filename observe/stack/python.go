@@ -174,7 +174,7 @@ func (p *python) addFrame(frame uint64) (previous uint64, err error) {
 	return previous, nil
 }
 
-// instructionIndex is which instruction of its code a frame is at.
+// instructionIndex returns which instruction of its code a frame is at.
 func (p *python) instructionIndex(frame, code uint64) (int, error) {
 	if p.minor < 11 {
 		return p.readInt(frame + p.instruction)
@@ -183,7 +183,7 @@ func (p *python) instructionIndex(frame, code uint64) (int, error) {
 	return int(int64(instruction-(code+p.bytecode)) / 2), err
 }
 
-// codeAt is the code object at an address: as known, if it is the same one still.
+// codeAt returns the code object at an address: as known, if it is the same one still.
 func (p *python) codeAt(at uint64) (*code, error) {
 	now, err := p.identify(at)
 	if err != nil {

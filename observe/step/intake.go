@@ -124,7 +124,7 @@ func (in *Intake) Take(p Packet, now float64) {
 	}
 }
 
-// Processes are the processes that were heard, in order of PID.
+// Processes returns the processes that were heard, in order of PID.
 func (in *Intake) Processes() []Process {
 	all := make([]Process, 0, len(in.procs))
 	for _, p := range in.procs {
@@ -134,7 +134,7 @@ func (in *Intake) Processes() []Process {
 	return all
 }
 
-// FindProcess is what was heard of one process; nil if nothing was.
+// FindProcess returns what was heard of one process; nil if nothing was.
 func (in *Intake) FindProcess(pid int) *Process { return in.procs[pid] }
 
 // Heard reports whether any process answered.
@@ -153,7 +153,7 @@ func (in *Intake) Forget(pid int) {
 	}
 }
 
-// Dropped is how many records were lost on the way or left out as malformed.
+// Dropped returns how many records were lost on the way or left out as malformed.
 func (in *Intake) Dropped() int { return int(in.dropped + in.malformed) }
 
 // Facts writes what the hook found into the facts, except the driver's versions.
@@ -182,7 +182,7 @@ func (in *Intake) Facts(f *recording.Facts) {
 	}
 }
 
-// Notes are the warnings of the hook, each once.
+// Notes returns the warnings of the hook, each once.
 func (in *Intake) Notes() []string { return slices.Clone(in.notes) }
 
 func (in *Intake) processOf(pid int) *Process {
@@ -392,7 +392,7 @@ func (in *Intake) addStep(p *Process, own int, r *hookRecord, now float64) bool 
 	return true
 }
 
-// toDuration is a duration in seconds; NaN if it cannot be one.
+// toDuration returns a duration in seconds; NaN if it cannot be one.
 func toDuration(ns int64) float64 {
 	s := float64(ns) / 1e9
 	if s < 0 || s > maxSpan {
@@ -401,7 +401,7 @@ func toDuration(ns int64) float64 {
 	return s
 }
 
-// deviceOf is the index of the device that a process works on, -1 if unknown.
+// deviceOf returns the index of the device that a process works on, -1 if unknown.
 func (in *Intake) deviceOf(p *Process) int {
 	if p.CUDA < 0 {
 		return -1

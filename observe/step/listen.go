@@ -103,7 +103,7 @@ func (l *Listener) Poll(take func(Packet)) (n int) {
 	return n
 }
 
-// Refused is how many connections were turned away: of another user, or too many.
+// Refused returns how many connections were turned away: of another user, or too many.
 func (l *Listener) Refused() int { return l.refused }
 
 // Close stops hearing and removes the socket.
@@ -163,7 +163,7 @@ func (l *Listener) hear(fd int, take func(Packet)) (n int) {
 	return n
 }
 
-// Gone are the processes that hung up since the last call: most of them have ended.
+// Gone returns the processes that hung up since the last call: most of them have ended.
 func (l *Listener) Gone() []int {
 	gone := l.gone
 	l.gone = nil

@@ -34,7 +34,7 @@ func (v View) TakePart(i stoker.Interval) float64 {
 	return i.Point + independent*(v.PickCost(i)-i.Point)
 }
 
-// OneOfSeveral is an interval that each view takes as a part.
+// OneOfSeveral narrows an interval to what each view takes of one of several unknowns.
 func OneOfSeveral(i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: Optimist.TakePart(i), Point: i.Point, High: Pessimist.TakePart(i)}
 }
@@ -42,7 +42,7 @@ func OneOfSeveral(i stoker.Interval) stoker.Interval {
 // Views are a quantity in each view; NaN is unknown.
 type Views [3]float64
 
-// CostViews are a cost in each view: the optimist's is the lowest.
+// CostViews returns a cost in each view: the optimist's is the lowest.
 func CostViews(i stoker.Interval) Views {
 	if !IsSet(i) {
 		i = stoker.Unknown()
@@ -58,7 +58,7 @@ func FactorViews(i stoker.Interval) Views {
 	return CostViews(i)
 }
 
-// RateViews are a rate in each view: the optimist's is the highest.
+// RateViews returns a rate in each view: the optimist's is the highest.
 func RateViews(i stoker.Interval) Views {
 	if !IsSet(i) {
 		i = stoker.Unknown()
@@ -76,7 +76,7 @@ const (
 	MostCount = 1e9
 )
 
-// Given is an interval, unknown if it was not set.
+// Given returns an interval, unknown if it was not set.
 func Given(i stoker.Interval) stoker.Interval {
 	if !IsSet(i) {
 		return stoker.Unknown()
@@ -84,27 +84,27 @@ func Given(i stoker.Interval) stoker.Interval {
 	return i
 }
 
-// InEachView is what f gives in each view.
+// InEachView returns what f gives in each view.
 func InEachView(f func(View) float64) stoker.Interval {
 	return Enclose(f(Optimist), f(Likely), f(Pessimist))
 }
 
-// Scale is an interval times a number.
+// Scale returns an interval times a number.
 func Scale(i stoker.Interval, k float64) stoker.Interval {
 	return stoker.Interval{Low: i.Low * k, Point: i.Point * k, High: i.High * k}
 }
 
-// Divide is a quantity over another one.
+// Divide returns the ratio of two quantities.
 func Divide(a, b stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: a.Low / b.High, Point: a.Point / b.Point, High: a.High / b.Low}
 }
 
-// Multiply is a quantity times another one.
+// Multiply returns the product of two quantities.
 func Multiply(a, b stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: a.Low * b.Low, Point: a.Point * b.Point, High: a.High * b.High}
 }
 
-// Add is a quantity and another one.
+// Add returns the sum of two quantities.
 func Add(a, b stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: a.Low + b.Low, Point: a.Point + b.Point, High: a.High + b.High}
 }

@@ -56,7 +56,7 @@ var (
 	}
 )
 
-// chipsApart is how far the errors of a program on the chips of two loads differ.
+// chipsApart returns how far the errors of a program on the chips of two loads differ.
 func chipsApart(l, a *Load) doubtWidth {
 	switch {
 	case sameChip(l.GPU, a.GPU, l.Precision):
@@ -67,7 +67,7 @@ func chipsApart(l, a *Load) doubtWidth {
 	return otherChips[training(l.Training)]
 }
 
-// common is the share of an error that the chips of two loads have in common: the
+// common returns the share of an error that the chips of two loads have in common: the
 // square of the error of one chip alone is not. None, where published steps on that
 // very chip tell more than a measured one on another.
 func common(apart, own float64) float64 { return max(0, 1-apart*apart/(own*own)) }
@@ -179,7 +179,7 @@ func (a Anchor) possible() error {
 	return nil
 }
 
-// anchorCurve is the curve of a load by a measured step of its program. What cannot be
+// anchorCurve returns the curve of a load by a measured step of its program. What cannot be
 // slower than what was measured is not, and what cannot be quicker neither.
 func (k knowledge) anchorCurve(l Load, a Anchor, away float64) Curve {
 	point, w := k.carryTerms(&l, a, away)
@@ -211,7 +211,7 @@ func (l *Load) atMost(o *Load) bool {
 	return chip && (l.Software == o.Software || l.Software == Compiled && o.Software == Eager)
 }
 
-// carryTerms is the likely curve of a load and its doubt, by a measured step of its
+// carryTerms returns the likely curve of a load and its doubt, by a measured step of its
 // program; away is how far the batch is from the anchor's, as a logarithm.
 func (k knowledge) carryTerms(l *Load, a Anchor, away float64) (Terms, doubtWidth) {
 	from, doubt, _ := k.curveOf(&a.Load)
@@ -230,7 +230,7 @@ func (k knowledge) carryTerms(l *Load, a Anchor, away float64) (Terms, doubtWidt
 	return to, w
 }
 
-// ownStep is the device's part of the step: the visible part of the exchange between ranks
+// ownStep returns the device's part of the step: the visible part of the exchange between ranks
 // is not the program's.
 func (a Anchor) ownStep() float64 {
 	if a.GPUs <= 1 {
@@ -273,7 +273,7 @@ func remaining(like, own, left float64) float64 {
 	return math.Sqrt((1-like*like)*own*own + like*like*left*left)
 }
 
-// alikeness is how much of the anchor's error is the load's.
+// alikeness returns how much of the anchor's error is the load's.
 func alikeness(l, a *Load, away float64) float64 {
 	by := likenesses[training(l.Training)]
 	like := math.Exp(-by.batch * away)
@@ -318,7 +318,7 @@ func (a Anchor) describe(l *Load) string {
 	return text
 }
 
-// precisionWord is a precision for people.
+// precisionWord returns a precision for people.
 func precisionWord(p hardware.Precision) string {
 	if p == AnyPrecision {
 		return "any precision"

@@ -17,7 +17,7 @@ func logPeakPerWatt(g hardware.GPU) float64 {
 	return math.Log(g.FP16.Value / g.PowerLimit.Value / 1e12)
 }
 
-// architecture is the generation of a GPU, within which efficiencies are shared.
+// architecture returns the generation of a GPU, within which efficiencies are shared.
 func architecture(g hardware.GPU) string {
 	switch major, minor := g.ComputeMajor, g.ComputeMinor; {
 	case major == 7 && minor < 5:
@@ -61,7 +61,7 @@ func sameChip(a, b hardware.GPU, p hardware.Precision) bool {
 	return true
 }
 
-// gpuTitle is the GPU's name for people, its key if it is not known.
+// gpuTitle returns the GPU's name for people, its key if it is not known.
 func gpuTitle(name string) string {
 	if g, known := hardware.FindGPU(name); known {
 		return g.Title

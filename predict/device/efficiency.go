@@ -59,7 +59,7 @@ func (i ideal) keysOf() keys {
 	return k
 }
 
-// chipKey is the key of the architecture in the precision.
+// chipKey returns the key of the architecture in the precision.
 func (k keys) chipKey() string { return k.compute[1] }
 
 // termsOf returns the step time from an ideal and the efficiencies. It joins computing and
@@ -86,7 +86,7 @@ func (e efficiency) termsOf(i ideal) Terms {
 	}
 }
 
-// unfusedTime is how much longer a sample takes where attention's scores are moved that
+// unfusedTime returns how much longer a sample takes where attention's scores are moved that
 // many times through device memory, at the width of an activation.
 func (e efficiency) unfusedTime(i ideal, moves float64) float64 {
 	if moves == 0 || i.scores == 0 {
@@ -97,7 +97,7 @@ func (e efficiency) unfusedTime(i ideal, moves float64) float64 {
 	return e.termsOf(i).PerSample / fused
 }
 
-// flashTime is how long a sample takes with FlashAttention, as a share of the time by the fit.
+// flashTime returns how long a sample takes with FlashAttention, as a share of the time by the fit.
 func (e efficiency) flashTime(i ideal) float64 {
 	fitted := e.termsOf(i).PerSample
 	i.compute -= i.masked
@@ -105,7 +105,7 @@ func (e efficiency) flashTime(i ideal) float64 {
 	return e.termsOf(i).PerSample / fitted
 }
 
-// valueOf is the value of a key, and if it was never measured its prior.
+// valueOf returns the value of a key, and if it was never measured its prior.
 func (e efficiency) valueOf(key string) float64 {
 	if v, known := e[key]; known {
 		return v

@@ -123,7 +123,7 @@ func (f finding) centre(share func(*stepClue) float64) float64 {
 	return centre
 }
 
-// likenTo is the clue in the light of a load on a chip of that kinship.
+// likenTo returns the clue in the light of a load on a chip of that kinship.
 func (c *clue) likenTo(l *Load, kin float64) stepClue {
 	w, at := kin, exact
 	if kin < 1 {
@@ -140,7 +140,7 @@ func (c *clue) likenTo(l *Load, kin float64) stepClue {
 	return stepClue{c, w * ratio(c.tokens, l.Workload.Tokens, perLength) * ratio(c.side, l.Workload.Side, perImage), at}
 }
 
-// ratio is the smaller over the larger, to a power.
+// ratio returns the smaller over the larger, to a power.
 func ratio(a, b, power float64) float64 {
 	if a == b || !(a > 0) || !(b > 0) {
 		return 1

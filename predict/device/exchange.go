@@ -130,7 +130,7 @@ func (e *Exchange) Time(v bounds.View, gpus float64) float64 {
 	return math.Max(near, far)
 }
 
-// Exposed is how much of it a step is longer for: what does not run behind the
+// Exposed returns how much of it a step is longer for: what does not run behind the
 // passes that it blocks on, and what ranks cost each other besides.
 func (e *Exchange) Exposed(v bounds.View, gpus, device float64) float64 {
 	t := e.Time(v, gpus)

@@ -103,7 +103,7 @@ func (l Load) nameOpenChoices() string {
 	return strings.Join(what, ", ")
 }
 
-// precisions are those that a load may run in: the named one; else 16 bits, and
+// precisions returns those that a load may run in: the named one; else 16 bits, and
 // what PyTorch computes in by default: since 1.12 convolutions in TF32 and
 // matrix products in fp32 (torch.backends, allow_tf32).
 func (l Load) precisions() []hardware.Precision {
@@ -123,7 +123,7 @@ func (l Load) precisions() []hardware.Precision {
 	return all
 }
 
-// classes are the software classes that a load may run in: the named one; else
+// classes returns the software classes that a load may run in: the named one; else
 // those that differ for a workload: the memory layout means nothing to a network
 // without images.
 func (l Load) classes() []Software {
@@ -155,7 +155,7 @@ func (l *Load) mayFlash() bool {
 // and Llama in 2023). BERT did in 2024, and no step of it has been published since.
 func (l *Load) flashes() bool { return l.mayFlash() && (l.Workload.Masked > 0 || l.Workload.Side > 0) }
 
-// scoresKey is the key of the moves of attention's scores. In single steps they depend on the
+// scoresKey returns the key of the moves of attention's scores. In single steps they depend on the
 // precision, for autocast turns 16 bits into 32 and back.
 func (l *Load) scoresKey() string {
 	switch {
@@ -167,9 +167,10 @@ func (l *Load) scoresKey() string {
 	return "scores/" + string(l.Software)
 }
 
-// singleMoves is how often attention in single steps moves a score, in PyTorch as it comes: written, scaled (2),
-// masked (2), softmax (2), dropped out (2) and read. Under autocast it is made wider for softmax (3), softmax
-// is at 32 bits (4), and it is made narrower (3), between written, scaled (2) and read. Derived.
+// singleMoves returns how often attention in single steps moves a score, in PyTorch as it comes:
+// written, scaled (2), masked (2), softmax (2), dropped out (2) and read. Under autocast it is
+// made wider for softmax (3), softmax is at 32 bits (4), and it is made narrower (3), between
+// written, scaled (2) and read. Derived.
 func (l *Load) singleMoves() float64 {
 	switch {
 	case !l.launchesSingly() || l.Workload.Fused:
@@ -238,7 +239,7 @@ type PrecisionError struct {
 	why                string
 }
 
-// Error is the reason.
+// Error returns the reason.
 func (e *PrecisionError) Error() string { return e.why }
 
 // CheckPrecision says why a precision cannot be, and what to use instead.
@@ -290,7 +291,7 @@ func ListPrecisions(g hardware.GPU) string {
 	return "one of " + strings.Join(all, ", ")
 }
 
-// bytesPer is the width of an activation in device memory, bytes. FP8 is a width of
+// bytesPer returns the width of an activation in device memory, bytes. FP8 is a width of
 // matrix products: between them numbers have 16 bits. If the question names no
 // precision it is the least that it may be.
 func bytesPer(p hardware.Precision) float64 {
@@ -304,7 +305,7 @@ func bytesPer(p hardware.Precision) float64 {
 	return 4
 }
 
-// passes is how often a network is run through in a step: training goes back
+// passes returns how often a network is run through in a step: training goes back
 // through it for the gradients of inputs and of weights, and forward once more
 // if it recomputes.
 func (l Load) passes() float64 {
@@ -317,7 +318,7 @@ func (l Load) passes() float64 {
 	return 1
 }
 
-// StepFLOP is the work of a step on one GPU.
+// StepFLOP returns the work of a step on one GPU.
 func (l Load) StepFLOP(batch float64) float64 { return l.passes() * l.Workload.Forward.Value * batch }
 
 // families returns the families that a load's network may belong to; its samples decide if none

@@ -99,7 +99,7 @@ var perSecond = strings.NewReplacer("/seconds", "/s", "/second", "/s", "/sec", "
 // fillers join the parts of a sentence and say nothing.
 var fillers = map[string]bool{"at": true, "of": true, "with": true, "and": true, "using": true, "": true}
 
-// clauseOf is which part of the sentence a word begins: "" for none.
+// clauseOf returns which part of the sentence a word begins: "" for none.
 func clauseOf(word string) string {
 	word = strings.ToLower(strings.Trim(word, ","))
 	switch word {
@@ -216,7 +216,7 @@ func (c *clauses) readDevice() (err error) {
 	return nil
 }
 
-// parseCounted is a whole number of at least 1.
+// parseCounted returns a whole number of at least 1.
 func parseCounted(what, text string) (float64, error) {
 	n, err := quantity.ParseCount(text)
 	if err != nil {
@@ -228,7 +228,7 @@ func parseCounted(what, text string) (float64, error) {
 	return float64(n), nil
 }
 
-// AsAnchor is the measured step as an anchor of a question: a field that it does not say is
+// AsAnchor returns the measured step as an anchor of a question: a field that it does not say is
 // as in the question.
 func (m Measured) AsAnchor(asked Load, gpu hardware.GPU) Anchor {
 	l := asked

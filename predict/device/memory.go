@@ -22,7 +22,7 @@ func (l Load) bytesKept() state {
 	return state{2, 2, 12}
 }
 
-// weights is the device memory that a load takes regardless of its batch, bytes: what
+// weights returns the device memory that a load takes regardless of its batch, bytes: what
 // each rank keeps, and what all of them share.
 func (l Load) weights() (own, shared float64) {
 	p := l.Workload.Params.Value

@@ -31,7 +31,7 @@ const (
 	fromAnchor       = "anchor"     // a measured step of the same program
 )
 
-// At is the step time at a batch size, seconds.
+// At returns the step time at a batch size, seconds.
 func (c Curve) At(batch float64) stoker.Interval {
 	return stoker.Interval{Low: c.Low.At(batch), Point: c.Point.At(batch), High: c.High.At(batch)}
 }
@@ -101,7 +101,7 @@ func (c *Curve) within(some []Curve, batches []float64) {
 	c.Low, c.Point, c.High = c.Low.ScaledBy(low, low), c.Point.ScaledBy(point, point), c.High.ScaledBy(high, high)
 }
 
-// spread is the curve that reaches over both, its point the quicker one's.
+// spread returns the curve that reaches over both, its point the quicker one's.
 func spread(a, b Curve) Curve {
 	a.Low, a.Point = combineTerms(a.Low, b.Low, math.Min), combineTerms(a.Point, b.Point, math.Min)
 	a.High = combineTerms(a.High, b.High, math.Max)
@@ -170,7 +170,7 @@ func (l Load) slower() []Load {
 	return all[1:]
 }
 
-// curveOf is the likely curve of a load by its own chip and software class, its doubt,
+// curveOf returns the likely curve of a load by its own chip and software class, its doubt,
 // and its grounds.
 func (k knowledge) curveOf(l *Load) (Terms, doubtWidth, finding) {
 	ideal := l.withoutLosses()
@@ -182,7 +182,7 @@ func (k knowledge) curveOf(l *Load) (Terms, doubtWidth, finding) {
 	return k.efficient.termsOf(ideal).ScaledBy(math.Exp(found.launch), math.Exp(found.device)), w, found
 }
 
-// between is the curve of a load around a likely one.
+// between returns the curve of a load around a likely one.
 func (l Load) between(point Terms, w doubtWidth, kind string) Curve {
 	c := Curve{
 		Low: point.ScaledBy(math.Exp(-w.launch), math.Exp(-w.device)), Point: point,
@@ -193,7 +193,7 @@ func (l Load) between(point Terms, w doubtWidth, kind string) Curve {
 	return c
 }
 
-// ofItself is the curve by the figures of the same chip and software class.
+// ofItself returns the curve by the figures of the same chip and software class.
 func (l Load) ofItself() (Curve, finding) {
 	point, w, found := published().curveOf(&l)
 	if l.anyEngine() {

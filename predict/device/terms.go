@@ -5,7 +5,7 @@ import "math"
 // Terms are the coefficients of one end of a Curve, seconds.
 type Terms struct{ Floor, Fixed, PerSample float64 }
 
-// At is the time of a step of batch samples, seconds.
+// At returns the time of a step of batch samples, seconds.
 func (t Terms) At(batch float64) float64 {
 	device := t.Fixed + t.PerSample*batch
 	if t.Floor == 0 {

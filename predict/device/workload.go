@@ -69,7 +69,7 @@ type Workload struct {
 	Heads  float64 // of attention; 0 where samples are not sequences
 }
 
-// attentionScores are the numbers that attention compares one sample's tokens by.
+// attentionScores returns the numbers that attention compares one sample's tokens by.
 func (w Workload) attentionScores() float64 { return w.Layers * w.Heads * w.Tokens * w.Tokens }
 
 const (

@@ -107,8 +107,9 @@ func (t Training) ringTime(bytes, ranks, inside, pieces float64) float64 {
 	return bytes*(ranks-1)/ranks/rate + pieces*(ranks/inside*farLatency+inside*nearLatency)
 }
 
-// tensorTime is the time that sums within layers add to a micro-batch: two sums for each pass and layer.
-// PyTorch waits for them (asynchronous tensor parallelism is off by default), others overlap a part.
+// tensorTime returns the time that sums within layers add to a micro-batch: two sums for each
+// pass and layer. PyTorch waits for them (asynchronous tensor parallelism is off by default),
+// others overlap a part.
 func (t Training) tensorTime() float64 {
 	if t.Tensor == 1 {
 		return 0

@@ -151,7 +151,8 @@ func (t Training) leastActivations() float64 {
 	return t.activationBytes(2)
 }
 
-// innerKept are the numbers of feed-forward parts that a layer keeps for a token, in the mean of all layers.
+// innerKept returns the numbers of feed-forward parts that a layer keeps for a token, in the
+// mean of all layers.
 func (m Model) innerKept() float64 {
 	sparse := m.sparseLayers() / m.Layers
 	return (1-sparse)*gated*m.Inner + sparse*(m.Chosen+m.Always)*(gated*m.ExpertInner+m.Width)

@@ -117,8 +117,8 @@ func (s Serving) requests() (float64, error) {
 	each := s.cacheOf(s.Input+s.Output/2) * s.cacheCopies()
 	most := math.Floor(s.room() / each)
 	room := func(what string) error {
-		return fmt.Errorf("it does not fit: %s, next to %s of weights of %s on %v x %s of %s: spread it over more GPUs (--tp), "+
-			"or choose a narrower --precision", what, quantity.AboutBytes(s.weights()), s.titles(), s.Tensor,
+		return fmt.Errorf("it does not fit: %s, next to %s of weights of %s on %v x %s of %s: spread it over more GPUs "+
+			"(--tp), or choose a narrower --precision", what, quantity.AboutBytes(s.weights()), s.titles(), s.Tensor,
 			s.GPU.Title, quantity.AboutBytes(s.GPU.MemoryBytes.Value))
 	}
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// From is the job of a run with the run's own measured costs: of its most starved
+// From returns the job of a run with the run's own measured costs: of its most starved
 // trainer, if it has several. Of a run without steps Took is unknown.
 func From(run *recording.Run) predict.Baseline {
 	costs, ok := Slowest(run)
@@ -95,8 +95,8 @@ func (c Costs) MakeBaseline(run *recording.Run) predict.Baseline {
 	return b
 }
 
-// batchSamples is how many samples a batch has: as counted, or, if the hook could not count them,
-// such as graphs, as many as the loader puts together. A loader that puts one together may
+// batchSamples returns how many samples a batch has: as counted, or, if the hook could not count
+// them, such as graphs, as many as the loader puts together. A loader that puts one together may
 // get whole batches from its data set: that is unknown, and one.
 func (c Costs) batchSamples(l *recording.Loader) (samples float64, known bool) {
 	if samples := c.Window.Samples(); samples > 0 && samples <= bounds.MostCount {
@@ -187,9 +187,10 @@ const (
 	queuesOften  = 0.10
 )
 
-// loopWithCores is how short the loop's time may get when workers leave the launching thread its core. It was
-// measured while they had it: threads that it blocks on, such as autograd's, queued as it did, and its other work
-// on a core was slowed down by theirs (bench/gpu/RESULTS.md). The device's kernels take as long as before.
+// loopWithCores returns how short the loop's time may get when workers leave the launching
+// thread its core. It was measured while they had it: threads that it blocks on, such as
+// autograd's, queued as it did, and its other work on a core was slowed down by theirs
+// (bench/gpu/RESULTS.md). The device's kernels take as long as before.
 func (c Costs) loopWithCores() float64 {
 	if c.Workers == 0 || !(c.LaunchQueue > 0) || !(c.LaunchCPU > 0) {
 		return math.NaN()
@@ -203,7 +204,7 @@ func (c Costs) loopWithCores() float64 {
 // runs in is launching them. [J]
 const manyLaunches = 10
 
-// launch is what of a loop does not grow with the batch: launching does not, kernels do.
+// launch returns what of a loop does not grow with the batch: launching does not, kernels do.
 func (c Costs) launch(loop stoker.Interval) stoker.Interval {
 	if math.IsNaN(c.Busy) {
 		return stoker.Interval{Low: 0, Point: loop.Point / 2, High: loop.Low}
@@ -216,7 +217,7 @@ func (c Costs) launch(loop stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: low, Point: rest, High: max(rest, loop.High-c.Busy*c.Step)}
 }
 
-// Spin is the core time per step of a launching thread that blocks on the device, as CUDA
+// Spin returns the core time per step of a launching thread that blocks on the device, as CUDA
 // does by default: it can do so only while the device works.
 func (c Costs) Spin() float64 { return min(c.LoopCPU, stat.Or(c.Busy, 0)*c.Step) }
 

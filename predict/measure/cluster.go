@@ -117,5 +117,6 @@ func (c Cluster) FullestStore() (node ClusterNode, full float64) {
 	return node, full
 }
 
-// OnTheWay is the part of its time from the worker's first touch to the trainer in which a batch is on its way.
+// OnTheWay returns the part of its time from the worker's first touch to the trainer in which a
+// batch is on its way.
 func (c Cluster) OnTheWay() float64 { return c.Moved / (c.Moved + c.Fetch) }

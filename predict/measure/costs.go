@@ -27,7 +27,7 @@ type FetchSplit struct {
 	Asleep  float64 // in anything else: a timer, a lock, another program, a pipe
 }
 
-// Wants is the share of a fetch in which its thread wants a core.
+// Wants returns the share of a fetch in which its thread wants a core.
 func (s FetchSplit) Wants() float64 { return s.Core + s.Queued }
 
 // Costs are the measured costs of one trainer per step, in its judged window.
@@ -111,7 +111,7 @@ type Costs struct {
 // Fed reports whether a loader feeds the steps, as far as the recording shows.
 func (c Costs) Fed() bool { return c.Window.Loader != recording.OwnLoop }
 
-// Rate is the samples per second of the judged rank; NaN where they were not counted.
+// Rate returns the samples per second of the judged rank; NaN where they were not counted.
 func (c Costs) Rate() float64 {
 	if n := c.Window.Samples(); n > 0 && c.Step > 0 {
 		return n / c.Step
@@ -128,7 +128,7 @@ func (c Costs) Other(run *recording.Run) string {
 	return ""
 }
 
-// threads are the subjects of the threads that fetch.
+// threads returns the subjects of the threads that fetch.
 func (c *Costs) threads(run *recording.Run) []string {
 	if c.Workers == 0 {
 		return []string{LaunchThread(run, c.Window.PID)}
@@ -140,7 +140,7 @@ func (c *Costs) threads(run *recording.Run) []string {
 	return subjects
 }
 
-// LaunchThread is the subject of the thread that launches a trainer's work.
+// LaunchThread returns the subject of the thread that launches a trainer's work.
 func LaunchThread(run *recording.Run, pid int) string {
 	if p := run.FindProcess(pid); p != nil && p.LaunchThread > 0 {
 		return fmt.Sprintf("thread/%d", p.LaunchThread)

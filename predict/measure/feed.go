@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// feeder is the loader of a window if it is stoker's, else nil.
+// feeder returns the loader of a window if it is stoker's, else nil.
 func feeder(run *recording.Run, w recording.Window) *recording.Loader {
 	if l := run.FindLoader(w.PID, w.Loader); l != nil && Feeds(l.Settings) {
 		return l
@@ -16,7 +16,7 @@ func feeder(run *recording.Run, w recording.Window) *recording.Loader {
 	return nil
 }
 
-// daemons are the processes of stoker feed, which work for all trainers.
+// daemons returns the processes of stoker feed, which work for all trainers.
 func daemons(run *recording.Run) (all []recording.Process) {
 	for _, p := range run.Facts.Processes {
 		if p.Role == recording.RoleFeed {
@@ -51,7 +51,7 @@ func (c *Costs) readFeeding(run *recording.Run) {
 	c.OnDisk, c.Remote = c.WorkersBusy*c.Feed.Read/c.Fetch, 0
 }
 
-// fedCount is by how much a counter of stoker's loader grew in the window: its client
+// fedCount returns by how much a counter of stoker's loader grew in the window: its client
 // counts its input, or the daemon counts for all.
 func (c *Costs) fedCount(run *recording.Run, signal recording.Signal) float64 {
 	own := run.Find(signal, fmt.Sprintf("process/%d", c.Window.PID))
@@ -67,7 +67,7 @@ func (c *Costs) fedCount(run *recording.Run, signal recording.Signal) float64 {
 	return sum
 }
 
-// onCore is the share of the threads' time that was spent on a core, by the core
+// onCore returns the share of the threads' time that was spent on a core, by the core
 // time of the daemons; they work for all trainers.
 func (c *Costs) onCore(run *recording.Run) float64 {
 	from, to := c.Window.Start, c.Window.End

@@ -51,7 +51,7 @@ func MeasuredIn(run *recording.Run) (device.Measured, error) {
 	return m, nil
 }
 
-// deviceOf is the GPU of a process, the first one where that is unknown.
+// deviceOf returns the GPU of a process, the first one where that is unknown.
 func deviceOf(run *recording.Run, pid int) recording.GPU {
 	if p := run.FindProcess(pid); p != nil {
 		for _, gpu := range run.Facts.GPUs {
@@ -63,7 +63,7 @@ func deviceOf(run *recording.Run, pid int) recording.GPU {
 	return run.Facts.GPUs[0]
 }
 
-// halfOf is the precision of a run whose parameters have 16 bits. Where they have
+// halfOf returns the precision of a run whose parameters have 16 bits. Where they have
 // 32 nothing is known: autocast computes in another one.
 func halfOf(run *recording.Run) hardware.Precision {
 	if run.Facts.Model == nil {

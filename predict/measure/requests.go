@@ -50,10 +50,10 @@ func (r Requests) Time(share float64) float64 {
 	return stat.Quantile(r.Times, share)
 }
 
-// PerPass is how many requests one pass answers, in the mean. Below 1 a request takes several.
+// PerPass returns how many requests one pass answers, in the mean. Below 1 a request takes several.
 func (r Requests) PerPass() float64 { return r.Rate / r.Passes }
 
-// InFlightAsked is how many requests there are at a time, while there are any.
+// InFlightAsked returns how many requests there are at a time, while there are any.
 func (r Requests) InFlightAsked() float64 {
 	if !(r.None < 1) {
 		return 0
@@ -166,8 +166,8 @@ func readWithin(run *recording.Run, from, to float64) (all []bucket) {
 	return all
 }
 
-// timeWithin is a quantile of a histogram: within its bucket, times are taken as even. Of the last, without an upper
-// end, it is the lower one.
+// timeWithin returns a quantile of a histogram: within its bucket, times are taken as even. Of
+// the last, without an upper end, it is the lower one.
 func timeWithin(all []bucket, share float64) float64 {
 	if len(all) == 0 || !(all[len(all)-1].count > 0) {
 		return math.NaN()

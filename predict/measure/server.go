@@ -136,7 +136,7 @@ const (
 	fewLooked     = 5
 )
 
-// spreadOfPasses is the coefficient of variation of the time that passes take on the device.
+// spreadOfPasses returns the coefficient of variation of the time that passes take on the device.
 func spreadOfPasses(w recording.Window) float64 {
 	var t []float64
 	for _, s := range w.Steps {

@@ -46,7 +46,7 @@ func (c *Costs) splitFetch(run *recording.Run) *FetchSplit {
 // unexplained is the share of a fetch that a clock's own error may leave over. [J]
 const unexplained = 0.05
 
-// wantedCores is the core time per batch, had or queued for, of the threads that fetch.
+// wantedCores returns the core time per batch, had or queued for, of the threads that fetch.
 func (c *Costs) wantedCores() float64 {
 	cpu := c.FetchCPU
 	if c.Workers == 0 {

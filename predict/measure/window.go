@@ -63,7 +63,7 @@ func measureEpochs(w recording.Window) (steps, start float64) {
 	return stat.Median(lengths), stat.Mean(waits)
 }
 
-// givingWorkers is how many workers had data to give, in the mean; NaN unknown.
+// givingWorkers returns how many workers had data to give, in the mean; NaN unknown.
 func givingWorkers(run *recording.Run, w recording.Window, workers int) float64 {
 	ended := run.Find(recording.WorkersEnded, fmt.Sprintf("loader/%d/%d", w.PID, w.Loader))
 	return float64(workers) - ended.Mean(w.Start, w.End)
@@ -73,7 +73,7 @@ func givingWorkers(run *recording.Run, w recording.Window, workers int) float64 
 // more than the end of epochs, at which all run out one after the other. [J]
 const leastGiving = 0.5
 
-// WithoutData is how many of the workers have nothing to read while others give batches, in
+// WithoutData returns how many of the workers have nothing to read while others give batches, in
 // the mean; 0 where all have, or if it is not known.
 func (c Costs) WithoutData() float64 {
 	if without := float64(c.Workers) - c.Giving; without >= leastGiving {
@@ -82,8 +82,9 @@ func (c Costs) WithoutData() float64 {
 	return 0
 }
 
-// FindSettings are a loader's settings, with all that is known of its data set: how that is split,
-// and into how many shards. Where its library does not tell, those workers that have data tell.
+// FindSettings returns a loader's settings, with all that is known of its data set: how that is
+// split, and into how many shards. Where its library does not tell, those workers that have data
+// tell.
 func (c Costs) FindSettings(l *recording.Loader) stoker.Settings {
 	found := l.Settings.With()
 	if s := l.FindSplit(); s != recording.UnknownSplit {
@@ -102,7 +103,7 @@ func isWatched(run *recording.Run) bool {
 	return len(run.All(recording.TreeCPU)) > 0 || len(run.All(recording.ProcessCPU)) > 0
 }
 
-// aliveDuring are the processes that were there for most of the window.
+// aliveDuring returns the processes that were there for most of the window.
 func aliveDuring(all []recording.Process, w recording.Window) []recording.Process {
 	var some []recording.Process
 	middle := (w.Start + w.End) / 2
@@ -127,7 +128,7 @@ func deviceBusy(run *recording.Run, w recording.Window) recording.KernelTime {
 	return run.KernelTime(fmt.Sprintf("gpu/%d", device), w)
 }
 
-// fetchers are the subjects whose fetch counters belong to the window: the
+// fetchers returns the subjects whose fetch counters belong to the window: the
 // trainer itself without workers, else its workers.
 func (c *Costs) fetchers(run *recording.Run) []string {
 	if c.Workers == 0 {
@@ -157,8 +158,8 @@ func (c *Costs) firstFetch(run *recording.Run) float64 {
 	return stat.Median(firsts)
 }
 
-// slowFetches is what fetches take beyond their usual time, seconds: what readings of workers' counters have more
-// than the median reading's time for as many fetches.
+// slowFetches returns what fetches take beyond their usual time, seconds: what readings of
+// workers' counters have more than the median reading's time for as many fetches.
 func (c *Costs) slowFetches(run *recording.Run) (sum float64) {
 	type reading struct{ wall, count float64 }
 	var readings []reading
@@ -217,7 +218,7 @@ func (c *Costs) fetching(run *recording.Run) {
 	c.FetchQueue = c.queueFactor(run)
 }
 
-// queueFactor is the time per batch in which the fetching threads were runnable
+// queueFactor returns the time per batch in which the fetching threads were runnable
 // without a core. A thread that launches as well queues for both, and for each in
 // proportion to the core time that it has: one that sleeps while it loads queues
 // next to never for that.

@@ -17,7 +17,7 @@ type job struct {
 	usual  predict.Access // how samples are stored, unless --access says otherwise
 }
 
-// unknownSetup is a setup in which every input is unknown.
+// unknownSetup returns a setup in which every input is unknown.
 func unknownSetup() predict.Setup { return predict.Setup{Workers: math.NaN(), Cores: math.NaN()} }
 
 func (d *job) note(name, value, source string) {

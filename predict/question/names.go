@@ -60,7 +60,8 @@ func FindGPU(flag, name string, table hardware.Table, say func(format string, ar
 	return gpu, nil
 }
 
-// unknownKind is the error for a GPU that is not in the table. It lists the variants of a known family.
+// unknownKind returns the error for a GPU that is not in the table. It lists the variants of a
+// known family.
 func unknownKind(flag, name string, table hardware.Table) error {
 	family, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), " ", "-"), "-")
 	same := func(key string) bool { return strings.HasPrefix(key, family+"-") }
@@ -82,7 +83,7 @@ func unlistedGPU(name string, err error, table hardware.Table) error {
 	return hint.Attach(err, "stoker predict --list gpus")
 }
 
-// UnknownName is the error for a name that is not in a table. It lists similar names.
+// UnknownName returns the error for a name that is not in a table. It lists similar names.
 func UnknownName(flag, name string, known []string) error {
 	if near := hardware.Nearest(name, known); len(near) > 0 {
 		return fmt.Errorf("--%s %q is not in the table, nearest: %s", flag, name, strings.Join(near, ", "))

@@ -51,7 +51,7 @@ func (d *job) checkMachines() error {
 	return nil
 }
 
-// RefuseUneven is the error for GPUs that machines cannot share evenly.
+// RefuseUneven returns the error for GPUs that machines cannot share evenly.
 func RefuseUneven(gpus, nodes float64) error {
 	return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine, such as --nodes %.0f", gpus,
 		nodes, evenNodes(gpus))
@@ -282,7 +282,8 @@ func (d *job) readModel() error {
 // shortestName is the length from which a model's name is compared with others: "t5" is in "resnet50".
 const shortestName = 3
 
-// unknownModel is the error for an unknown model. It lists similar names and the flags that describe one.
+// unknownModel returns the error for an unknown model. It lists similar names and the flags that
+// describe one.
 func unknownModel(name string) error {
 	own := "describe a network of your own by --flops, --bytes and --params, which stoker.count(model, input) " +
 		"prints in Python"

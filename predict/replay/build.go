@@ -107,7 +107,7 @@ func (t *Trace) cutShort() {
 	t.steps = slices.DeleteFunc(t.steps, func(s step) bool { return s.from >= cut })
 }
 
-// stepAt is the step of a process at an instant, -1 between steps.
+// stepAt returns the step of a process at an instant, -1 between steps.
 func (t *Trace) stepAt(process int32, at int64) int32 {
 	i := sort.Search(len(t.steps), func(i int) bool {
 		s := &t.steps[i]

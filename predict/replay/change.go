@@ -74,7 +74,7 @@ func (p *play) editLoading(e Edit, v bounds.View) {
 	}
 }
 
-// loaderAfter is the number of workers after an edit, 0 if it stays as it was,
+// loaderAfter returns the number of workers after an edit, 0 if it stays as it was,
 // and whether there were workers before.
 func (t *Trace) loaderAfter(e Edit) (workers int, several bool) {
 	several = t.Several()
@@ -115,7 +115,7 @@ func (t *Trace) batchSeconds(e Edit, v bounds.View, workers int, several bool) f
 	}
 }
 
-// scarce is by which factor a batch takes a worker longer where workers and the
+// scarce returns by which factor a batch takes a worker longer where workers and the
 // launching thread share fewer cores than they are. A trace does not tell how much
 // of a batch is waiting: the optimist takes all of it for that, the pessimist none.
 func (t *Trace) scarce(e Edit, v bounds.View, workers int) float64 {

@@ -100,7 +100,7 @@ func joinSpan(spans [][2]int64, from, to int64) [][2]int64 {
 	return append(spans, [2]int64{from, to})
 }
 
-// optimizerSpans are the marked calls of optimizers, by process.
+// optimizerSpans returns the marked calls of optimizers, by process.
 func (t *Trace) optimizerSpans() map[int32][][2]int64 {
 	if t.updates != nil {
 		return t.updates

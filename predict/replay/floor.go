@@ -35,7 +35,7 @@ type lane struct {
 	device, stream int32
 }
 
-// laneOf is the resource that a piece of work holds; NoResource for what may end earlier when
+// laneOf returns the resource that a piece of work holds; NoResource for what may end earlier when
 // something else changes, such as a collective that blocks on other ranks.
 func (t *Trace) laneOf(i int32) lane {
 	d, w := &t.t.Device, &t.works[i]
@@ -50,8 +50,8 @@ func (t *Trace) laneOf(i int32) lane {
 	return lane{}
 }
 
-// listResources are the resources that work on a lane takes: a kernel's stream, and the device; a copy's direction,
-// and the link.
+// listResources returns the resources that work on a lane takes: a kernel's stream, and the
+// device; a copy's direction, and the link.
 func (l lane) listResources() []lane {
 	if l.on == Stream {
 		return []lane{l, {AllStreams, l.device, 0}}
@@ -85,7 +85,7 @@ type laneTime struct {
 	steps []int64 // by judged step
 }
 
-// floor is the least that a judged step of a play takes, nanoseconds, and on what.
+// floor returns the least that a judged step of a play takes, nanoseconds, and on what.
 func (p *play) floor() (ns float64, on Resource) {
 	t := p.t
 	sums := map[lane]*laneTime{}
@@ -136,7 +136,7 @@ func (p *play) floor() (ns float64, on Resource) {
 // share. [J]
 const sharedShows = 1.02
 
-// Floor is the least that a step takes after an edit, at its best.
+// Floor returns the least that a step takes after an edit, at its best.
 func (t *Trace) Floor(e Edit) Floor {
 	f, known := t.floors[e]
 	if !known {
@@ -148,7 +148,7 @@ func (t *Trace) Floor(e Edit) Floor {
 	return f
 }
 
-// floorOf is the floor of an edit in nanoseconds of the replay.
+// floorOf returns the floor of an edit in nanoseconds of the replay.
 func (t *Trace) floorOf(e Edit) (ns float64, on Resource) {
 	if n := e.Accumulate; n > 1 && n != Never {
 		with, without := e, e
@@ -177,8 +177,8 @@ func (t *Trace) raise(e Edit, step stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: max(step.Low, least), Point: max(step.Point, least), High: max(step.High, least)}
 }
 
-// LateShare is the share of the judged steps in which work is waiting, after its launch and the work
-// before it, for no reason that was recorded.
+// LateShare returns the share of the judged steps in which work is waiting, after its launch and
+// the work before it, for no reason that was recorded.
 func (t *Trace) LateShare() float64 {
 	if math.IsNaN(t.late) {
 		t.late = t.measureLate()

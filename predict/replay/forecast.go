@@ -148,14 +148,15 @@ func atMost(gain float64) stoker.Interval {
 	return stoker.Interval{Low: min(1, gain), Point: math.NaN(), High: gain}
 }
 
-// Likely is how many times as fast a step is after an edit in the likely case
+// Likely returns how many times as fast a step is after an edit in the likely case
 // alone: a third of Forecast's work, to choose among edits.
 func (t *Trace) Likely(e Edit) float64 {
 	t.Check()
 	return max(1, e.Batch) * t.unedited / t.playLikely(e).step
 }
 
-// playLikely is an edit's outcome in the likely view, played once: a candidate is asked for it before its forecast is.
+// playLikely returns an edit's outcome in the likely view, played once: a candidate is asked for
+// it before its forecast is.
 func (t *Trace) playLikely(e Edit) outcome {
 	o, played := t.likely[e]
 	if !played {
@@ -165,7 +166,7 @@ func (t *Trace) playLikely(e Edit) outcome {
 	return o
 }
 
-// stallShare is the part of the path that blocks on batches.
+// stallShare returns the part of the path that blocks on batches.
 func (o outcome) stallShare() float64 {
 	return float64(o.path[Loading]) / math.Max(1, float64(o.path.total()))
 }

@@ -208,7 +208,7 @@ type Check struct {
 // gains to be more than upper bounds. [J]
 const tolerance = 0.05
 
-// Off is how far the replay with usual latencies is from the recording, as a
+// Off returns how far the replay with usual latencies is from the recording, as a
 // share of it.
 func (c Check) Off() float64 { return c.Usual/c.Recorded - 1 }
 

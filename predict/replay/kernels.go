@@ -33,7 +33,7 @@ func (p *play) editKernels(e Edit, v bounds.View) {
 	}
 }
 
-// factor is what remains of a kernel's time, by its name.
+// factor returns what remains of a kernel's time, by its name.
 func (t *Trace) factor(e Edit, v bounds.View, name int32) float64 {
 	f := 1.0
 	matrix, memory := isMarked(t.marks.Matrix, name), isMarked(t.marks.Memory, name)
@@ -49,7 +49,7 @@ func (t *Trace) factor(e Edit, v bounds.View, name int32) float64 {
 	return f
 }
 
-// tensorRatio is how much higher the device's peak is on Tensor Cores.
+// tensorRatio returns how much higher the device's peak is on Tensor Cores.
 func (t *Trace) tensorRatio(e Edit) float64 {
 	g := t.machine.GPU
 	to := g.FP16.Value
@@ -62,7 +62,7 @@ func (t *Trace) tensorRatio(e Edit) float64 {
 	return 3
 }
 
-// deviceFactor is what remains of a kernel's time on another device: the ratio of
+// deviceFactor returns what remains of a kernel's time on another device: the ratio of
 // the roofs that bind it, memory bandwidth unless it is a matrix product.
 func (t *Trace) deviceFactor(to hardware.GPU, v bounds.View, matrix, plain bool) float64 {
 	from := t.machine.GPU
@@ -76,7 +76,7 @@ func (t *Trace) deviceFactor(to hardware.GPU, v bounds.View, matrix, plain bool)
 	return math.Pow(gain, -v.Gain(deviceReach))
 }
 
-// linkFactor is what remains of a copy's time on another device's link.
+// linkFactor returns what remains of a copy's time on another device's link.
 func linkFactor(v bounds.View, from hardware.Link, to hardware.GPU) float64 {
 	row, _ := hardware.FindLink(to.Link)
 	return math.Pow(ratio(row.Pinned.Value, from.Pinned.Value), -v.Gain(deviceReach))

@@ -31,7 +31,7 @@ func (l *loader) open(at int64) {
 	l.origin, l.opened = at, true
 }
 
-// takeBatch is when the next batch is ready, for a loop that asks at an instant. The
+// takeBatch returns when the next batch is ready, for a loop that asks at an instant. The
 // workers begin evenly spread, as they run after a while, and as far ahead as one
 // step lets them be: queues that are full would hide for a short trace that the
 // workers are too slow.

@@ -57,7 +57,7 @@ func (c *coverage) addCall(from, to int64) {
 	c.to = max(c.to, to)
 }
 
-// coveredUntil is how much there was until an instant.
+// coveredUntil returns how much there was until an instant.
 func (c *coverage) coveredUntil(at int64) int64 { return c.sum + max(0, min(at, c.to)-c.from) }
 
 // mostLaunching limits the threads of a process that may wait for each other, because each

@@ -28,7 +28,7 @@ func (p Part) String() string {
 // that shortens none of it shortens no step.
 type CriticalTime [parts]int64
 
-// LongestParts are those that take something, most first.
+// LongestParts returns those that take something, most first.
 func (p CriticalTime) LongestParts() []Spent {
 	var out []Spent
 	for part, ns := range p {
@@ -40,7 +40,7 @@ func (p CriticalTime) LongestParts() []Spent {
 	return out
 }
 
-// total is the length of the path.
+// total returns the length of the path.
 func (p CriticalTime) total() int64 {
 	sum := int64(0)
 	for _, ns := range p {
@@ -49,12 +49,12 @@ func (p CriticalTime) total() int64 {
 	return sum
 }
 
-// HostShare is the share of the path in which the host computes or launches.
+// HostShare returns the share of the path in which the host computes or launches.
 func (p CriticalTime) HostShare() float64 {
 	return float64(p[Host]+p[Launching]) / float64(max(1, p.total()))
 }
 
-// binds are the two resources with most of the path.
+// binds returns the two resources with most of the path.
 func (p CriticalTime) binds(several bool) (first, second stoker.Resource) {
 	var order []stoker.Resource
 	of := map[stoker.Resource]int64{}

@@ -25,7 +25,7 @@ func (p *play) criticalPath() CriticalTime {
 	return w.path
 }
 
-// pathByName is the path by part and name, most time first.
+// pathByName returns the path by part and name, most time first.
 func (p *play) pathByName() []Spent {
 	w := walk{p: p, names: map[Spent]int64{}, ops: p.t.innermostOperators()}
 	w.walkBack()
@@ -86,7 +86,7 @@ func (w *walk) walkBack() {
 	}
 }
 
-// judgedWindow is the last work of the judged steps and the time at which they began.
+// judgedWindow returns the last work of the judged steps and the time at which they began.
 func (p *play) judgedWindow() (last int32, from int64) {
 	t := p.t
 	last = -1
@@ -117,7 +117,7 @@ func (w *walk) spendTime(part Part, name int32, from, to int64) bool {
 	return to > w.stop
 }
 
-// operatorOf is the name of the operator around an item, -1 if it is not asked for.
+// operatorOf returns the name of the operator around an item, -1 if it is not asked for.
 func (w *walk) operatorOf(item int32) int32 {
 	if w.ops == nil {
 		return -1

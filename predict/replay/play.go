@@ -280,7 +280,7 @@ func (p *play) stepTimes() []int64 {
 	return ends
 }
 
-// opening is when the first judged step began on the host, where no work was
+// opening returns when the first judged step began on the host, where no work was
 // before it.
 func (p *play) opening(first int64) int64 {
 	process := p.t.steps[p.t.judged[0]].process

@@ -14,7 +14,7 @@ func (t *Trace) Several() bool {
 // workers can deliver. [J]
 const leastStarved = 0.03
 
-// loadingShare is how much of the recorded steps the loop blocks on batches.
+// loadingShare returns how much of the recorded steps the loop blocks on batches.
 func (t *Trace) loadingShare() float64 {
 	first, last := t.steps[t.judged[0]], t.steps[t.judged[1]-1]
 	sum := int64(0)
@@ -37,10 +37,10 @@ func (t *Trace) endsCopyIn(it *item) bool {
 	return it.kind == wait && it.ofCopy && t.items[it.prev].kind == copyIn
 }
 
-// recordedStep is a judged step as recorded, nanoseconds.
+// recordedStep returns a judged step as recorded, nanoseconds.
 func (t *Trace) recordedStep() float64 { return t.typical(t.playRecorded().stepTimes()) }
 
-// playRecorded is a play whose times are the recorded ones.
+// playRecorded returns a play whose times are the recorded ones.
 func (t *Trace) playRecorded() *play {
 	p := &play{
 		t: t, from: make([]int64, len(t.items)), begin: make([]int64, len(t.works)),

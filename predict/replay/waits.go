@@ -69,7 +69,7 @@ func (t *Trace) isSettled(it *item, w int32) bool {
 	return t.works[w].end <= it.end+slack && t.works[w].key < it.end
 }
 
-// byEnd is all work in order of its end.
+// byEnd returns all work in order of its end.
 func (t *Trace) byEnd() []int32 {
 	ends := make([]int32, len(t.works))
 	for i := range ends {
@@ -82,7 +82,7 @@ func (t *Trace) byEnd() []int32 {
 	return ends
 }
 
-// endedIn is the last work that ended while an item lasted, of that which its
+// endedIn returns the last work that ended while an item lasted, of that which its
 // process launched before; -1 none.
 func (t *Trace) endedIn(ends []int32, it *item, process int32) int32 {
 	n := sort.Search(len(ends), func(i int) bool { return t.works[ends[i]].end > it.end+slack })
@@ -99,7 +99,7 @@ func (t *Trace) endedIn(ends []int32, it *item, process int32) int32 {
 	return -1
 }
 
-// outstanding is how much work was launched before an item and not over when it
+// outstanding returns how much work was launched before an item and not over when it
 // began.
 func (t *Trace) outstanding(ends []int32, it *item) int {
 	over := sort.Search(len(ends), func(i int) bool { return t.works[ends[i]].end > it.start })
@@ -152,7 +152,7 @@ func (t *Trace) findFullQueue() {
 	}
 }
 
-// lastOf is the last work of each item: a graph's launch owns many.
+// lastOf returns the last work of each item: a graph's launch owns many.
 func (t *Trace) lastOf() []int32 {
 	last := recording.NoPlaces(len(t.items))
 	for w := range t.works {

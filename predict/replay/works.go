@@ -139,7 +139,7 @@ func (t *Trace) deviceHosts(of []int32) [][]int32 {
 	return hosts
 }
 
-// itemsOf are the items of a thread.
+// itemsOf returns the items of a thread.
 func (t *Trace) itemsOf(thread int32) (list []int32) {
 	for i := range t.items {
 		if t.items[i].thread == thread {
@@ -214,7 +214,7 @@ func (t *Trace) crossings() {
 	}
 }
 
-// justEnded is the work on another stream that ended last before an instant, if
+// justEnded returns the work on another stream that ended last before an instant, if
 // it was shortly before.
 func (t *Trace) justEnded(last map[int32]int32, stream int32, at int64) int32 {
 	best := int32(-1)

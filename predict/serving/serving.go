@@ -28,7 +28,7 @@ type Line struct {
 	spread []float64 // what recorded passes took over what the line says of them; empty: only CV is known
 }
 
-// Capacity is how many requests a second a line answers at most.
+// Capacity returns how many requests a second a line answers at most.
 func (l Line) Capacity() float64 { return float64(l.Most) / (l.PerPass + float64(l.Most)*l.PerRequest) }
 
 // Server is what a recording says about a server: several lines that explain it. The answer is
@@ -60,7 +60,7 @@ type Fit struct {
 	Passes         []Pass     // each that was told apart
 }
 
-// FitServer are the lines that explain what was measured.
+// FitServer returns the lines that explain what was measured.
 func FitServer(f Fit) Server {
 	s := Server{Rate: f.Rate, P50: f.P50, P99: f.P99}
 	if len(f.Passes) >= fewPasses {
@@ -76,7 +76,7 @@ func FitServer(f Fit) Server {
 	return s
 }
 
-// Capacity is how many requests a second the server answers at most.
+// Capacity returns how many requests a second the server answers at most.
 func (s Server) Capacity() stoker.Interval {
 	var all []float64
 	for _, l := range s.Lines {
@@ -138,7 +138,7 @@ func middleNine(values []float64) stoker.Interval {
 	}
 }
 
-// simulate is how long each request of a minute takes, in the order in which they come.
+// simulate returns how long each request of a minute takes, in the order in which they come.
 func (l Line) simulate(rate float64, chance *rand.Rand) []float64 {
 	var came []float64
 	for at := chance.ExpFloat64() / rate; at < minute || len(came) < fewRequests; at += chance.ExpFloat64() / rate {

@@ -74,7 +74,7 @@ func (DataModel) Solve(demand quantity.Rate, machine hardware.Machine) (DataSupp
 
 func hasRate(r quantity.Rate) bool { return !math.IsNaN(float64(r)) }
 
-// knownRate is a figure of a table as a rate, NaN if absent.
+// knownRate returns a figure of a table as a rate, NaN if absent.
 func knownRate(f hardware.Figure) quantity.Rate {
 	if quantity.Positive("", quantity.Rate(f.Value)) != nil {
 		return quantity.Rate(math.NaN())

@@ -55,7 +55,7 @@ const Version = "The page is older than mlsysim 0.3.0, the newest release, whose
 	"batch 256 and 2.20 ms at batch 32 (published: 11.74 and 5.86), so that its utilisation is 21.8 % and 27.5 % " +
 	"(published: 18.3 % and 73.2 %)."
 
-// follows is a line whose figure the tutorial does not print.
+// follows returns a line whose figure the tutorial does not print.
 func follows(l LessonLine) LessonLine {
 	l.Published = ""
 	return l
@@ -119,10 +119,10 @@ func makeEstimates() estimates {
 	return estimates{curve}
 }
 
-// stepTime is the device's time for a batch, seconds.
+// stepTime returns the device's time for a batch, seconds.
 func (e estimates) stepTime(batch float64) stoker.Interval { return e.device.At(batch) }
 
-// takenRate is what the device takes, images/s.
+// takenRate returns what the device takes, images/s.
 func (e estimates) takenRate(batch float64) stoker.Interval {
 	return bounds.Divide(stoker.Exactly(batch), e.stepTime(batch))
 }
@@ -133,7 +133,7 @@ func (e estimates) whyUse() string {
 		"tensors and everything else come on top", likelyOf(e.takenRate(256), thousands), e.decoders())
 }
 
-// taughtStep is the tutorial's step time: the roofline of a forward pass, plus a
+// taughtStep returns the tutorial's step time: the roofline of a forward pass, plus a
 // launch time per layer that never overlaps.
 func taughtStep(batch float64) quantity.Seconds {
 	compute := batch * taughtForward / (taughtPeak * taughtShare)
@@ -148,7 +148,7 @@ func taught(batch float64, sample quantity.Bytes, cpu quantity.Rate) Transformat
 	return t
 }
 
-// asPrinted is the tutorial's step as it prints it, in hundredths of a
+// asPrinted returns the tutorial's step as it prints it, in hundredths of a
 // millisecond: its prose and its exercises go on from there.
 func asPrinted(batch float64) quantity.Seconds {
 	return quantity.Seconds(math.Round(float64(taughtStep(batch))*1e5) / 1e5)
@@ -250,7 +250,7 @@ func (e estimates) sixBatches() Lesson {
 	return Lesson{Title: "Six batch sizes", Given: "500 KB, 2 GB/s of CPU", Lines: append(lines, crossover)}
 }
 
-// stallsFrom is the smallest batch for which the CPU takes longer than the
+// stallsFrom returns the smallest batch for which the CPU takes longer than the
 // tutorial's step. Above some batch it does wherever preparing one more image
 // takes longer than computing it; a million is far above.
 func stallsFrom(sample quantity.Bytes, cpu quantity.Rate) float64 {
@@ -300,7 +300,7 @@ func (e estimates) moreWorkers() Lesson {
 	return Lesson{Title: "More workers", Given: "500 KB, 250 MB/s each; batch 256 where none is named", Lines: lines}
 }
 
-// workersWorth is how many workers of the tutorial prepare a batch in one step of
+// workersWorth returns how many workers of the tutorial prepare a batch in one step of
 // the length that it prints.
 func workersWorth(batch float64, sample quantity.Bytes) float64 {
 	return batch * float64(sample) / float64(asPrinted(batch)) / float64(taughtWorker)
@@ -392,7 +392,7 @@ func figureLine(what, published string, value float64, unit, ours, why string) L
 	}
 }
 
-// wordLine is a line whose answer is not a number.
+// wordLine returns a line whose answer is not a number.
 func wordLine(what, published, computed, ours, why string) LessonLine {
 	return LessonLine{What: what, Published: published, Computed: computed, Value: math.NaN(), Ours: ours, Why: why}
 }
@@ -420,7 +420,7 @@ func (e estimates) binding(batch, workers float64) string {
 	return fmt.Sprintf("%s: %s against %s", which, oursTransform(batch, workers), e.ours(batch))
 }
 
-// stalls is the first batch that the CPU takes longer for than the device, where an
+// stalls returns the first batch that the CPU takes longer for than the device, where an
 // image takes it so many seconds at least and at most.
 func (e estimates) stalls(least, most float64) string {
 	first := func(each float64, device device.Terms) string {
@@ -452,7 +452,7 @@ func (e estimates) describeSlowdown(batch, workers float64) string {
 	return "at least " + formatRange(low, high, func(v float64) string { return fmt.Sprintf("%.2fx", v) })
 }
 
-// decoders is how many cores decode what the device takes: "2 to 15".
+// decoders returns how many cores decode what the device takes: "2 to 15".
 func (e estimates) decoders() string {
 	taken := e.takenRate(256)
 	return formatRange(math.Ceil(taken.Low/decodeFast), math.Ceil(taken.High/decodeSlow), thousands)

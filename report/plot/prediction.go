@@ -25,7 +25,7 @@ func WritePrediction(w io.Writer, p question.Prediction, version string) error {
 	return nil
 }
 
-// listSources is the line below a picture: the device first.
+// listSources returns the line below a picture: the device first.
 func listSources(p question.Prediction, version string) string {
 	all := []string{"stoker " + version}
 	add := func(text string) {

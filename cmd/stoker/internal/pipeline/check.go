@@ -69,7 +69,7 @@ func (c *Check) Register(cmd *cobra.Command, word, usage string) {
 // String returns "", so that the help shows no default.
 func (c *Check) String() string { return "" }
 
-// Type is the name of the value in the help.
+// Type returns the name of the value in the help.
 func (c *Check) Type() string { return "BOUNDS" }
 
 // Set adds words and bounds. An error names the position and what was expected.
