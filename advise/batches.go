@@ -11,6 +11,10 @@ import (
 // takes it: rows of arrays in memory took 8 to 17 us here, on a busy machine. [J]
 const tinySample = 50e-6
 
+// tinyIndex is the time of a sample up to which it can be no more than an index into what is in memory: a row of a
+// tensor took 3 us. [J]
+const tinyIndex = 8e-6
+
 // Shares of preparing a batch that stacking takes beside a tiny __getitem__ of the program's own, and both
 // together. [J]
 const (
@@ -43,7 +47,8 @@ func (a adviser) shareOfRows() float64 {
 	switch {
 	case tiny && stacking >= mostlyCollate:
 		rows += stacking
-	case tiny && stacking >= partlyStacking && stacking+code >= mostlyCalls:
+	case tiny && stacking >= partlyStacking && stacking+code >= mostlyCalls,
+		a.costs.Fetch <= tinyIndex*a.base.Batch && stacking+code >= mostlyCalls:
 		rows += stacking + code
 	}
 	if rows < diagnose.NamedLine {

@@ -20,6 +20,9 @@ func (a adviser) leadWith(plan Plan) Plan {
 	if lead == nil {
 		return plan
 	}
+	if lead.Name == diagnose.RowEdge && !lead.IsOwnWork() && a.costs.Workers == 0 && len(plan.Fixes) > 0 {
+		return plan // the loop loads by itself: what makes each batch cheaper helps the first one
+	}
 	for i, f := range plan.Fixes {
 		if lead.Name == diagnose.RowEdge && f.Name == string(stoker.PersistentWorkers) && !lead.IsOwnWork() {
 			copy(plan.Fixes[1:i+1], plan.Fixes[:i])
@@ -71,6 +74,15 @@ func (a adviser) bridgeEpochs(fix *Fix, lead *diagnose.Lead) {
 	}
 	stay, _ := l.Settings.Bool(stoker.PersistentWorkers)
 	workers, known := l.Settings.Int(stoker.NumWorkers)
+	if l.Changes {
+		fix.Mind = changesData
+		fix.Title = "load in worker processes that are started for each epoch's data (num_workers)"
+		if !known || workers > 0 {
+			fix.Title = "change the data set less often, or hand what changes over in a tensor in shared memory " +
+				"(share_memory_()): the workers are started anew for each epoch's data"
+		}
+		return
+	}
 	if known && workers > 0 && l.Anew {
 		fix.Title, fix.At = makeOnce, path.Base(l.Call)
 		return
@@ -91,6 +103,9 @@ func (a adviser) bridgeEpochs(fix *Fix, lead *diagnose.Lead) {
 	}
 }
 
+// changesData is what to know before workers stay where the program changes its data set between epochs.
+const changesData = "the program changes its data set between epochs: workers that stay go on with what they have"
+
 // muchSmaller is how many times training's batch is an evaluation's, from which the evaluation's is too small. [J]
 const muchSmaller = 4
 
@@ -110,7 +125,7 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 		return
 	}
 	stays, known := loader.Settings.Bool(stoker.PersistentWorkers)
-	if lead.Line.Kind == diagnose.StartingWorkers && known && !stays {
+	if lead.Line.Kind == diagnose.StartingWorkers && known && !stays && !loader.Changes {
 		fix.Changes = []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}
 		fix.Title, fix.Effort = "keep the workers of evaluation's loader", Flag
 		fix.Where, fix.Beside = loader.Where, true

@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"regexp"
@@ -390,6 +391,29 @@ func TestPersistentWorkersNeedALoaderThatStays(t *testing.T) {
 		told := strings.Contains(fix.Title, "make the DataLoader once, before the loop over epochs")
 		if told != anew || (fix.Effort == Code) != anew || (len(fix.Changes) == 0) != anew {
 			t.Errorf("made anew %t: %+v", anew, fix)
+		}
+	}
+}
+
+// Workers that stay go on with the data that they have: none are advised to where the program changes its data set.
+func TestWorkersDoNotStayOverAChangedDataSet(t *testing.T) {
+	for _, workers := range []string{"labelled-too-few-workers", "labelled-main-thread-cpu"} {
+		run, err := recording.Open("../testdata/cases/" + workers + "/run.jsonl.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range run.Steps {
+			if i%3 == 0 {
+				s := &run.Steps[i]
+				s.First, s.Idle, s.Wait, s.DevicePeriod, s.Period = true, 2, 2, s.DevicePeriod+2, s.Period+2
+			}
+		}
+		run.Facts.Loaders[0].Changes = true
+		plan := Rank(run, judge.Judge(run))
+		for _, fix := range plan.Fixes {
+			if strings.Contains(fmt.Sprint(fix.Title, fix.Changes, fix.Notes), string(stoker.PersistentWorkers)) {
+				t.Errorf("%s: %+v", workers, fix)
+			}
 		}
 	}
 }

@@ -76,6 +76,9 @@ func (a adviser) persistence() (Fix, string) {
 		Name: string(stoker.PersistentWorkers), Title: "keep the workers from epoch to epoch", Effort: Flag,
 		Risk: NoRisk,
 	}
+	if l := a.judgedLoader(); l != nil && l.Changes {
+		return fix, changesData
+	}
 	edge := a.verdict.Ledger.Find(diagnose.RowEdge)
 	if edge.IsOwnWork() && edge.LineShare >= mostOfEdge || edge.Line.Kind == diagnose.Iterating {
 		return fix, "the first batch of an epoch waits for " + edge.Line.Short() + ", however long workers stay"

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -28,7 +29,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 		most := a.mostOf(f)
 		fix := Fix{
 			Name: name, Title: titleOf(f), Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: notesOf(f),
-			Untested: true, At: a.lineOf(f), Lossless: !a.verdict.Grounds.ReadsLoss(),
+			Untested: true, At: a.lineOf(f), Lossless: !a.verdict.Grounds.ReadsLoss() || a.synchronizes(),
 			Forecast: predict.Forecast{
 				Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: most},
 				Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
@@ -148,4 +149,11 @@ func riskOfSetting(first stoker.Setting) Risk {
 		return NumericsRisk
 	}
 	return NoRisk
+}
+
+// synchronizes reports whether the line on which steps wait for the device reads nothing: it calls synchronize().
+func (a adviser) synchronizes() bool {
+	return slices.ContainsFunc(a.verdict.Measured.LoopLines.Lines, func(line diagnose.LoopLine) bool {
+		return line.Own.IsAt(a.costs.SyncsAt) && strings.HasSuffix(line.Call.Function, "synchronize")
+	})
 }

@@ -530,6 +530,11 @@ func TestLineOfEvaluation(t *testing.T) {
 	if row := v.Ledger.Find(diagnose.RowEvaluation); row.Line.Own.Function != "compute" {
 		t.Errorf("of a function with several lines: the line is %q, want one of compute", row.Line)
 	}
+	reads := map[string]float64{"asleep;/home/me/train.py:35 evaluate;stoker/emulated.py:9 Device.item": 0.6}
+	v = diaryOfEvaluations(0, 0.3).judgeSeen(reads)
+	if row := v.Ledger.Find(diagnose.RowEvaluation); row.Line.Own.Line != 35 || row.Line.Kind != diagnose.Syncing {
+		t.Errorf("it reads each batch's loss: the line is %q (%s), want train.py:35", row.Line, row.Line.Kind)
+	}
 	d := diaryOfEvaluations(0.3, 0)
 	v = d.judgeSeen(map[string]float64{
 		"core;/home/me/train.py:20 validate;torch/utils/data/dataloader.py:1 DataLoader.__iter__;multiprocessing/popen_fork.py:1 Popen._launch": 0.6,

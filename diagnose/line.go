@@ -24,7 +24,9 @@ type Line struct {
 	// or native code called there.
 	Call recording.Place
 	// Data is the class of the data set if only libraries were seen; "" unknown.
-	Data  string
+	Data string
+	// Class is the program's class whose lines are counted together, if no single one of them has much; "" of one line.
+	Class string
 	Kind  Kind
 	Share stoker.Interval // of the time that is spent on preparing batches
 
@@ -42,6 +44,11 @@ func (l Line) Where() recording.Place {
 
 // String says where the time goes.
 func (l Line) String() string {
+	if l.Class != "" {
+		class := l.Class
+		l.Class = ""
+		return class + ", most of it at " + l.String()
+	}
 	switch {
 	case l.Own.File == "" && l.Data != "":
 		return "the data set " + l.Data + ", in " + l.Call.File + " " + l.Call.Function

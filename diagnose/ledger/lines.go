@@ -68,6 +68,12 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 	}
 	if line, seconds := f.busiest(seen.Lines, r); often*seconds >= diagnose.NamedLine*r.Idle {
 		r.Line, r.LineShare = line.Line, min(1, often*line.Seconds/r.Seconds)
+		return
+	}
+	read, found := seen.FirstOf(diagnose.DeviceWait)
+	if found && read.Own.File != "" && often*read.Seconds >= diagnose.NamedLine*r.Seconds {
+		r.Line, r.LineShare = read.Line, min(1, often*read.Seconds/r.Seconds)
+		r.Line.Kind = diagnose.Syncing
 	}
 }
 
@@ -331,6 +337,9 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		break
 	}
 	if sync.Kind != "" {
+		if line, found := f.workBesideSync(seconds); found {
+			return line.Line, line.Share.Point
+		}
 		return sync, math.NaN()
 	}
 	// of no work outside of the model: the calls of the model itself
@@ -339,6 +348,23 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		return line.Line, line.Share.Point
 	}
 	return diagnose.Line{}, math.NaN()
+}
+
+// workBesideSync is the first line of the class that works most, if all of the program's work on the host outside of
+// its steps has most of the time between them: it lies on many lines, as that of a metric in plain Python.
+func (f *filler) workBesideSync(seconds float64) (line diagnose.LoopLine, found bool) {
+	whole := 0.0
+	works := func(line diagnose.LoopLine) bool {
+		return line.Own.File != "" && !f.isSaved(line) && !slices.Contains(beside, line.Kind) &&
+			!line.Own.IsAt(f.Costs.SyncsAt) && line.Asleep < line.Seconds/2
+	}
+	for _, line := range f.LoopLines.Lines {
+		if works(line) {
+			whole += line.Seconds
+		}
+	}
+	line, _ = diagnose.BusiestFunction(f.LoopLines.Lines, works)
+	return line, f.LoopLines.Looks >= diagnose.FewLooks && whole >= mostlyWork*seconds && line.Own.File != ""
 }
 
 // ofLogs are kinds of work that comes with a value that is read of the device, to show or to keep it.

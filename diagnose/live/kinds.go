@@ -93,6 +93,7 @@ var knownBy = []struct {
 	},
 	{diagnose.Collate, []string{"transformers/data/data_collator.py"}, nil},
 	{diagnose.Stacking, []string{"torch/utils/data/_utils/collate.py"}, nil},
+	{diagnose.Matching, []string{"re/", "re.py", "regex/"}, nil},
 	{diagnose.Tables, []string{"pandas/core/"}, nil},
 	{diagnose.DeepCopies, []string{"copy.py"}, []string{"deepcopy", "_reconstruct"}},
 	{diagnose.Drawing, []string{"random.py"}, []string{"sample", "choice", "shuffle"}},

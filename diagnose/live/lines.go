@@ -3,6 +3,7 @@ package live
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -46,6 +47,7 @@ func (l filler) findLines() []diagnose.Line {
 			groups[key].kinds[kind] += s.Seconds
 		}
 	}
+	groups = byClass(groups, all, looks)
 	job := predict.Baseline{Took: math.NaN()}
 	if l.HasSteps {
 		job = l.Costs.MakeBaseline(l.run)
@@ -80,9 +82,46 @@ func (s *spent) addStack(stack recording.Stack) {
 	}
 }
 
-// group are the stacks of one Line.
+// surelySlow is the least share of a line, by the low end of its interval, from which it is named by itself: that of
+// the finding that names it.
+const surelySlow = 0.25
+
+// byClass puts the groups of each of the program's classes into one, and those of functions inside of a function, if
+// no line has enough by itself.
+func byClass(groups map[string]*group, all spent, looks float64) map[string]*group {
+	merged := map[string]*group{}
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[key]
+		if estimateShare(g.whole(), all.whole(), looks).Low >= surelySlow {
+			return groups
+		}
+		if g.own.File != "" {
+			g.class, _, _ = strings.Cut(g.own.Function, ".")
+			key = g.own.File + "\n" + g.class
+		}
+		into := merged[key]
+		if into == nil {
+			one := *g
+			one.kinds, one.class = maps.Clone(g.kinds), ""
+			merged[key], one.most = &one, g.whole()
+			continue
+		}
+		if g.whole() > into.most {
+			into.own, into.call, into.most = g.own, g.call, g.whole()
+		}
+		into.core, into.asleep, into.class = into.core+g.core, into.asleep+g.asleep, g.class
+		for kind, seconds := range g.kinds {
+			into.kinds[kind] += seconds
+		}
+	}
+	return merged
+}
+
+// group are the stacks of one Line, or of a class of the program's.
 type group struct {
 	spent
+	class     string
+	most      float64 // of its lines
 	own, call recording.Place
 	kinds     map[diagnose.Kind]float64
 }
@@ -92,7 +131,7 @@ func (g *group) asLine(all spent, looks float64, job predict.Baseline) diagnose.
 	core := estimateShare(g.core, all.core, perSecond*all.core)
 	waiting := estimateShare(g.asleep, all.asleep, perSecond*all.asleep)
 	line := diagnose.Line{
-		Own: g.own, Call: g.call, Share: estimateShare(g.whole(), all.whole(), looks),
+		Own: g.own, Call: g.call, Class: g.class, Share: estimateShare(g.whole(), all.whole(), looks),
 		Without: job.Without(core, waiting),
 	}
 	for kind, seconds := range g.kinds {

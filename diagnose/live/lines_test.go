@@ -97,3 +97,23 @@ func TestProportion(t *testing.T) {
 		}
 	}
 }
+
+// Where no line has enough, a class's are one.
+func TestLinesOfAClass(t *testing.T) {
+	at := func(function string, line int, seconds float64) *group {
+		own := recording.Place{File: "/train.py", Line: line, Function: function}
+		return &group{spent: spent{core: seconds}, own: own, kinds: map[diagnose.Kind]float64{diagnose.Code: seconds}}
+	}
+	groups := map[string]*group{
+		"a": at("Factory.atom", 5, 2.4), "b": at("Factory.atom.<locals>.<listcomp>", 6, 2), "c": at("Factory.__init__", 2, 1.8), "d": at("load", 9, 2),
+	}
+	merged := byClass(groups, spent{core: 10}, 200)
+	one := merged["/train.py\nFactory"]
+	if len(merged) != 2 || one == nil || one.class != "Factory" || one.own.Line != 5 || one.core != 6.2 {
+		t.Errorf("%+v", merged)
+	}
+	groups["d"].core = 8
+	if kept := byClass(groups, spent{core: 14}, 200); len(kept) != 4 {
+		t.Errorf("a line has most of the time: %d groups, want all four as they are", len(kept))
+	}
+}
