@@ -584,6 +584,27 @@ func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
 	})
 }
 
+// So it is when an epoch ends: a loop that runs ahead reads its loss there.
+func TestLedgerDrainsAtTheEndOfAnEpoch(t *testing.T) {
+	d := newDiary()
+	for range 5 {
+		for i := range 100 {
+			d.run.Steps = append(d.run.Steps, recording.Step{
+				PID: 7, Loader: 1, N: d.n[1], Start: d.at, Period: 0.01, Wait: 0.001, Samples: 32, First: i == 0,
+				Phase: recording.Train, Idle: 0, DevicePeriod: 0.03, Optimized: 1,
+			})
+			d.n[1]++
+			d.pause(0.01, 1)
+		}
+		d.pause(2, 1)
+		d.pause(2, 0)
+	}
+	l := d.judge().Ledger
+	if training, edge := l.Find(diagnose.RowTraining), l.Find(diagnose.RowEdge); training.Seconds < 14 || edge.Seconds > 9 {
+		t.Errorf("training has %v s, and the epochs' edges %v s; want 15 and 8", training.Seconds, edge.Seconds)
+	}
+}
+
 // A loop without workers that waits for the device in each step loads while the device idles. Without the wait it
 // would load while the device works.
 func TestWaitOfALoopThatLoads(t *testing.T) {

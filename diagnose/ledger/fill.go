@@ -109,8 +109,12 @@ func (f *filler) drain(spans []span) (drained []span) {
 		switch s.row {
 		case f.stepsRow():
 			queued = max(0, queued+f.Costs.Step*float64(f.countBeat(s))-(s.to-s.from))
-		case diagnose.RowTail, diagnose.RowEvaluation, diagnose.RowCheckpoint:
-			if done := f.meter.busyUntil(s.from, min(s.to, s.from+queued)); done > s.from {
+		case diagnose.RowTail, diagnose.RowEvaluation, diagnose.RowCheckpoint, diagnose.RowEdge:
+			until := min(s.to, s.from+queued)
+			if s.row == diagnose.RowEdge { // once a batch is asked for, the wait for it is the edge's
+				until = min(until, f.nextPass(s.from))
+			}
+			if done := f.meter.busyUntil(s.from, until); done > s.from {
 				drained = appendSpan(drained, span{s.from, done, f.stepsRow()})
 				queued -= done - s.from
 				s.from = done
@@ -123,6 +127,16 @@ func (f *filler) drain(spans []span) (drained []span) {
 		drained = appendSpan(drained, s)
 	}
 	return drained
+}
+
+// nextPass is when the judged loader is asked for the first batch of a pass, from one moment on.
+func (f *filler) nextPass(from float64) float64 {
+	for _, s := range f.steps {
+		if s.First && s.Loader == f.Costs.Window.Loader && s.Start >= from-rounding {
+			return s.Start
+		}
+	}
+	return math.Inf(1)
 }
 
 // countBeat is how many steps of the judged loader begin in a span.
