@@ -137,8 +137,9 @@ func (l *Lead) Advice() string {
 			"epoch in a thread while this one trains"
 	}
 	if l.Name == RowEvaluation && l.Line.Kind == Syncing {
-		return "add up on the device what each batch gives, as the loss and the hits, and read it once, at the end: after each " +
-			"read nothing is queued, and the device idles. Larger batches have fewer of them, as evaluation keeps nothing for backward"
+		return "add up on the device what each batch gives, as the loss and the hits, and read it once, at the end: after " +
+			"each read nothing is queued, and the device idles. Larger batches have fewer of them, and evaluation keeps " +
+			"nothing for backward"
 	}
 	if l.Line.Kind == Launching && l.Ranks && strings.Contains(l.Line.Call.Function, "backward") {
 		return "ranks exchange their gradients there: with accumulation only in its last backward (no_sync() around the others, " +
