@@ -70,7 +70,7 @@ func (b *batch) fillPlace(w *worker, place int) {
 	if trouble == nil {
 		return
 	}
-	if why := trouble.asUnmade(own); why != nil {
+	if why := trouble.asUnmade(b.pass.loader, own); why != nil {
 		b.fail(why)
 		return
 	}
@@ -107,7 +107,7 @@ func (b *batch) substitute(w *worker, place, position int, padding bool, own int
 			return
 		}
 		// substituting another would change the batch: without the outage this one might be used
-		if why := next.asUnmade(other); why != nil {
+		if why := next.asUnmade(b.pass.loader, other); why != nil {
 			b.fail(why)
 			return
 		}
@@ -137,7 +137,7 @@ func (b *batch) try(w *worker, place, sample int) *trouble {
 			Inexact{Index: sample, Path: l.pathOf(sample), Reason: made.inexact})
 	}
 	b.mu.Unlock()
-	if trouble != nil && trouble.asUnmade(sample) == nil {
+	if trouble != nil && trouble.asUnmade(l, sample) == nil {
 		l.bad.remember(l, sample, trouble)
 	}
 	return trouble

@@ -20,6 +20,9 @@ type Options struct {
 	List       []byte          // paths and labels of the samples (source.Parse), if Spec.List is set
 	Quarantine string          // file that bad samples are appended to; "": none
 	Progress   func(files int) // called now and then while the folder is listed
+	// ListsUnread makes pictures that Pillow may read and Stoker does not bad samples. Without it the
+	// batch is not made.
+	ListsUnread bool
 }
 
 // Loader is an opened Spec: the samples are listed and the transforms compiled. All ranks of a
@@ -35,6 +38,8 @@ type Loader struct {
 	pipeline string
 	notes    []string
 	memory   int64 // taken from the pool's budget
+
+	listsUnread bool // Options.ListsUnread
 
 	bad        badSamples
 	accounts   accounts
@@ -53,7 +58,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Loader, error) {
 	if err := spec.checkSpec(); err != nil {
 		return nil, err
 	}
-	l := &Loader{spec: spec, pool: o.Pool}
+	l := &Loader{spec: spec, pool: o.Pool, listsUnread: o.ListsUnread}
 	if err := l.prepareLoader(ctx, o); err != nil {
 		_ = l.Close() // nothing was written yet
 		return nil, err

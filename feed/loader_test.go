@@ -88,6 +88,33 @@ func TestInexact(t *testing.T) {
 	}
 }
 
+// TestUnread: under no policy is a picture that Pillow may read a bad sample, unless it is asked for.
+func TestUnread(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(root, "one"), 0o755))
+	for name, file := range map[string]string{"good.jpg": "good/411-45x9-restart-1.jpg", "tiff.jpg": "other/tiff.tiff"} {
+		data, err := os.ReadFile(filepath.Join("decode/testdata", file))
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(root, "one", name), data, 0o644))
+	}
+	for _, policy := range []string{Fail, substitute, Mask} {
+		for _, listed := range []bool{false, true} {
+			spec := trainSpec(root)
+			spec.OnError, spec.MaxBad = policy, 1
+			pass, err := open(t, newTestPool(t, 1), spec, Options{ListsUnread: listed}).BeginPass(0, 0, 0, 0)
+			must(t, err)
+			done := make(chan Filled, 1)
+			_, err = pass.Fill(0, make([]byte, pass.loader.SlotLayout().SlotBytes), time.Now(), func(f Filled) { done <- f })
+			must(t, err)
+			f := await(t, done)
+			unmade, bad := KindOf(f.Err) == decode.Unsupported, len(f.Bad) == 1 && f.Bad[0].Kind == string(decode.Unsupported)
+			if unmade == listed || bad != (listed && policy != Fail) {
+				t.Errorf("%s, listed %t: %v, bad are %+v", policy, listed, f.Err, f.Bad)
+			}
+		}
+	}
+}
+
 // TestMaxPixels: the spec decides which pictures are too large, the same on every machine. If
 // the memory is insufficient for them, the start fails.
 func TestMaxPixels(t *testing.T) {

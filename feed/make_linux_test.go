@@ -19,7 +19,7 @@ func TestMakeFault(t *testing.T) {
 	pool := newTestPool(t, 1)
 	var file bytes.Buffer
 	must(t, jpeg.Encode(&file, image.NewRGBA(image.Rect(0, 0, 400, 300)), nil))
-	program, err := picture.Parse([]byte(`{"mode":"RGB","size":[400,300],"ops":[["resize",160,120,2,null,null],["pil_to_tensor"]]}`))
+	program, err := picture.Parse([]byte(`{"mode":"RGB","size":[400,300],"ops":[["resize",160,120,2,null],["pil_to_tensor"]]}`))
 	must(t, err)
 	size := program.Output.Bytes()
 	forbidden, err := unix.Mmap(-1, 0, size, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)

@@ -29,11 +29,11 @@ func (t *trouble) badSample(sample, place int, instead *int) Bad {
 }
 
 // asUnmade returns the trouble as an Unmade, or nil if the sample itself is bad.
-func (t *trouble) asUnmade(sample int) *Unmade {
-	if t.kind != outage && t.kind != fault {
-		return nil
+func (t *trouble) asUnmade(l *Loader, sample int) *Unmade {
+	if t.kind == outage || t.kind == fault || t.kind == decode.Unsupported && !l.listsUnread {
+		return &Unmade{sample, t.path, t.kind, t.reason}
 	}
-	return &Unmade{sample, t.path, t.kind, t.reason}
+	return nil
 }
 
 // unreadable is the kind of a sample whose file cannot be read: it is missing, forbidden or not

@@ -8,8 +8,9 @@ import (
 	"github.com/stoker-dev/stoker/feed/source"
 )
 
-// The kinds of samples that were not made although their files may be sound. No policy for bad
-// samples applies to them: they are neither substituted, nor masked, nor left out.
+// The kinds of samples that were not made although their files may be sound, besides
+// decode.Unsupported. No policy for bad samples applies to them: they are neither substituted, nor
+// masked, nor left out.
 const (
 	outage decode.Kind = "outage" // the machine, its storage or the network failed; see source.IsOutage
 	fault  decode.Kind = "fault"  // one of Stoker's decoders panicked
@@ -20,7 +21,7 @@ const (
 type Unmade struct {
 	Sample int // -1: no single one
 	Path   string
-	Kind   decode.Kind // outage or fault
+	Kind   decode.Kind // outage, fault or decode.Unsupported
 	Reason string
 }
 
@@ -28,8 +29,8 @@ func (u *Unmade) Error() string {
 	return fmt.Sprintf("sample %d was not made: %s: %s", u.Sample, u.Path, u.Reason)
 }
 
-// KindOf returns whether an error of a batch or a loader is an outage or a fault of Stoker's;
-// "" if neither.
+// KindOf returns whether an error of a batch or a loader is an outage, a fault of Stoker's or a
+// picture that it does not read; "" if none of them.
 func KindOf(err error) decode.Kind {
 	var u *Unmade
 	switch {

@@ -66,7 +66,7 @@ func Folder(ctx context.Context, root string, o Options) (Report, error) {
 	r.Threads = pool.Threads()
 	started := time.Now()
 	loader, err := feed.Open(ctx, specOf(root, o.Size), feed.Options{
-		Pool: pool, Quarantine: o.Quarantine,
+		Pool: pool, Quarantine: o.Quarantine, ListsUnread: true,
 		Progress: func(files int) { o.Progress(int64(files), 0) },
 	})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // Info is what the header of an image says.
 type Info struct {
 	Width, Height int
-	Format        string // "jpeg", "png", "webp", "bmp", "gif"
+	Format        string // "jpeg", "png", "ppm"
 	Mode          string // Pillow's name: "RGB", "L", "CMYK"…; "" if not known here
 	Progressive   bool
 	// Inexact says why the pixels may differ from Pillow's. "" means that they are the same
@@ -150,9 +150,7 @@ func (d *Decoder) decode(need image.Rectangle) (*planes.Picture, error) {
 	case fromCoefficients:
 		return d.progressive(need)
 	case fromLibrary:
-		p, err := d.library.decode(need)
-		d.info.Inexact = d.library.inexact
-		return p, err
+		return d.library.decode(need)
 	default:
 		return d.decodeBaseline(need)
 	}

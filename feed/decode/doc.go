@@ -1,7 +1,7 @@
 // Package decode turns the bytes of an image file into planes of samples, for the part that a
 // crop needs. It decodes JPEGs without cgo to the same bytes as libjpeg-turbo (accurate integer
-// IDCT, as with AVX2 or NEON), and so as Pillow. It also decodes the usual kinds of PNG. Other
-// PNGs, WebP, BMP and GIF are decoded by libraries, after a check of their limits.
+// IDCT, as with AVX2 or NEON), and so as Pillow. It also decodes the usual kinds of PNG. Go's
+// library decodes the others, after a check of their limits.
 //
 //	ReadHeader  sniff.go              which format
 //	            header.go             markers up to the first scan: size, tables, components
@@ -15,8 +15,7 @@
 //	            coefficients.go       files of several scans:  coefficients of the whole image,
 //	              progressive.go        scan by scan, then idct for the part
 //	              cmyk.go               four components → RGB
-//	            library.go            formats that libraries decode; png.go, gif.go, webp.go where
-//	                                  Pillow differs from these
+//	            library.go            PNGs; png.go, chunks.go where Pillow differs from Go's library
 //	              plainpng.go           the usual PNGs: inflate/, then unfilter/
 //	            refusal.go            what is refused, and why: limits, kinds of bad samples
 //	planes/     upsample.go, colour.go  planes → rows of red, green, blue, on request

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/gif"
 	"image/png"
-	"io"
 	"strings"
 
 	"github.com/stoker-dev/stoker/feed/decode/planes"
-	"github.com/stoker-dev/stoker/feed/decode/webp"
 )
 
 // library is an image in a format that is decoded as a whole.
@@ -21,8 +18,6 @@ type library struct {
 	data    []byte
 	whole   image.Image // what was decoded; nil until the first picture
 	plain   *plainPNG   // nil until the first PNG
-	webp    *webp.Image // of a WebP
-	inexact string      // why the pixels may differ from Pillow's
 	planes  [3][]byte
 	picture planes.Picture
 }
@@ -56,92 +51,38 @@ func (l *library) openFile(data []byte, format string, limits Limits) (Info, err
 // pngModes maps a PNG's colour type to Pillow's mode.
 var pngModes = map[byte]string{0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
 
-// pillowMode returns Pillow's mode of an image that a library decodes, or "" if it depends on
-// more than the header, as for GIFs and BMPs of few bits.
-func pillowMode(data []byte, format string) string {
-	switch format {
-	case "ppm":
-		return "RGB"
-	case "png":
-		switch depth, kind := data[24], data[25]; {
-		case kind == 0 && depth == 1:
-			return "1"
-		case kind == 0 && depth == 16:
-			return "I;16"
-		case kind == 4 && depth == 16:
-			return "RGBA"
-		default:
-			return pngModes[kind]
-		}
-	case "bmp":
-		if len(data) > 29 && data[14] >= 40 && data[28] == 24 {
-			return "RGB"
-		}
-	}
-	return ""
-}
-
 // readConfig returns the size and Pillow's mode.
 func (l *library) readConfig(format string) (image.Config, string, error) {
-	if format == "webp" {
-		return l.openWebP(l.data)
+	if format == "ppm" {
+		config, err := pixmapConfig(bytes.NewReader(l.data))
+		return config, "RGB", libraryError(format, err)
 	}
-	config, err := configs[format](bytes.NewReader(l.data))
+	config, err := png.DecodeConfig(bytes.NewReader(l.data))
 	if err != nil {
 		return config, "", libraryError(format, err)
 	}
-	return config, pillowMode(l.data, format), nil
-}
-
-// openWebP reads the header of a WebP file.
-func (l *library) openWebP(data []byte) (image.Config, string, error) {
-	opened, err := webp.Open(data)
-	if err != nil {
-		return image.Config{}, "", webpError(err)
+	switch depth, kind := l.data[24], l.data[25]; {
+	case kind == 0 && depth == 1:
+		return config, "1", nil
+	case kind == 0 && depth == 16:
+		return config, "I;16", nil
+	case kind == 4 && depth == 16:
+		return config, "RGBA", nil
+	default:
+		return config, pngModes[kind], nil
 	}
-	l.webp = opened
-	mode := "RGB"
-	if opened.Alpha {
-		mode = "RGBA"
-	}
-	return image.Config{Width: opened.Width, Height: opened.Height}, mode, nil
 }
 
-var configs = map[string]func(io.Reader) (image.Config, error){
-	"png": png.DecodeConfig, "gif": gif.DecodeConfig, "bmp": bmpConfig, "ppm": pixmapConfig,
-}
-
-var names = map[string]string{"png": "PNG", "gif": "GIF", "bmp": "BMP", "webp": "WebP", "ppm": "PPM"}
+var names = map[string]string{"png": "PNG", "ppm": "PPM"}
 
 // checkDensity refuses headers with more pixels than the bytes can hold, because the libraries
 // allocate before they read.
 func (l *library) checkDensity() error {
 	pixels, bytes := l.info.Width*l.info.Height, len(l.data)
-	var most int // pixels that so many bytes can hold
-	switch l.info.Format {
-	case "png":
-		// Deflate expands at most 1,032 times, and a byte holds up to 8 pixels.
-		most = bytes * 1032 * 8
-	case "gif":
-		// A 12-bit LZW code produces at most 4,096 pixels. A smaller frame may be on a larger
-		// screen, which Pillow fills.
-		if most = maxScreen; bytes*2731 > most {
-			most = bytes * 2731
-		}
-	case "bmp":
-		most = bytes * 8
-	case "ppm":
+	// Deflate expands at most 1,032 times, and a byte holds up to 8 pixels.
+	most := bytes * mostUnpacked * 8
+	if l.info.Format == "ppm" {
 		most = bytes / 3
-	case "webp":
-		// A byte of WebP can expand without limit.
-		if pixels > maxWebP {
-			return &SampleError{
-				TooLarge, -1,
-				fmt.Sprintf("WebP of %d x %d pixels: at most %d pixels are read in this format",
-					l.info.Width, l.info.Height, maxWebP),
-			}
-		}
-		return nil
 	}
 	if pixels > most {
 		return &SampleError{
@@ -155,15 +96,8 @@ func (l *library) checkDensity() error {
 
 // pixelBytes returns the bytes per pixel of the library's image.
 func (l *library) pixelBytes() int {
-	switch l.info.Format {
-	case "gif":
-		return 2 // the frame and the screen
-	case "bmp":
-		return 4
-	case "ppm":
+	if l.info.Format == "ppm" {
 		return 0 // the file itself is used
-	case "webp":
-		return 8
 	}
 	n := 4
 	if kind := l.data[25]; kind == 0 || kind == 3 {
@@ -181,11 +115,6 @@ func (l *library) pixelBytes() int {
 	return n
 }
 
-const (
-	maxScreen = 1 << 24
-	maxWebP   = 1 << 24
-)
-
 // decode returns the part need of the image. The whole image is kept until the next open, so
 // that several crops take one decode.
 func (l *library) decode(need image.Rectangle) (*planes.Picture, error) {
@@ -198,44 +127,13 @@ func (l *library) decode(need image.Rectangle) (*planes.Picture, error) {
 	return &l.picture, nil
 }
 
-func (l *library) readFile() (err error) {
-	in := bytes.NewReader(l.data)
-	var whole image.Image
-	switch l.info.Format {
-	case "png":
-		if err := checkChunks(l.data); err != nil {
-			return err
-		}
-		if l.plain == nil {
-			l.plain = new(plainPNG)
-		}
-		if whole = l.plain.read(l.data); whole != nil {
-			break
-		}
-		if whole, err = png.Decode(in); err != nil {
-			if tolerant := lenientPNG(l.data); tolerant != nil {
-				whole, err = png.Decode(bytes.NewReader(tolerant))
-			}
-		}
-	case "gif":
-		whole, err = readGIF(l.data)
-	case "bmp":
-		whole, err = decodeBMP(l.data)
-	case "ppm":
-		whole, err = readPixmap(l.data)
-	case "webp":
-		if whole, err = l.webp.Decode(); err != nil {
-			return webpError(err)
-		}
-		if l.webp.Inexact {
-			l.inexact = inexactWebP
-		}
-	}
+func (l *library) readFile() error {
+	whole, err := l.readWhole()
 	if err != nil {
 		return libraryError(l.info.Format, err)
 	}
 	screen := image.Rect(0, 0, l.info.Width, l.info.Height)
-	if l.info.Format != "gif" && whole.Bounds() != screen {
+	if whole.Bounds() != screen {
 		return &SampleError{Damaged, -1, fmt.Sprintf("a %s image of %v, of which its header says %v",
 			names[l.info.Format],
 			whole.Bounds().Size(), screen.Size())}
@@ -244,12 +142,34 @@ func (l *library) readFile() (err error) {
 	return nil
 }
 
+func (l *library) readWhole() (image.Image, error) {
+	if l.info.Format == "ppm" {
+		return readPixmap(l.data)
+	}
+	if err := checkChunks(l.data); err != nil {
+		return nil, err
+	}
+	if l.plain == nil {
+		l.plain = new(plainPNG)
+	}
+	if whole := l.plain.read(l.data); whole != nil {
+		return whole, nil
+	}
+	whole, err := png.Decode(bytes.NewReader(l.data))
+	if err != nil {
+		if tolerant := lenientPNG(l.data); tolerant != nil {
+			return png.Decode(bytes.NewReader(tolerant))
+		}
+	}
+	return whole, err
+}
+
 // libraryError turns a library's error into a SampleError.
 func libraryError(format string, err error) error {
 	var unsupported png.UnsupportedError
 	var own *SampleError
-	if errors.As(err, &own) {
-		return own
+	if err == nil || errors.As(err, &own) {
+		return err
 	}
 	kind := Damaged
 	switch {
@@ -325,10 +245,6 @@ func readRow(m image.Image, x, y int, row [3][]byte) {
 		for i, index := range m.Pix[m.PixOffset(x, y):][:width] {
 			row[0][i], row[1][i], row[2][i] = paletteColour(m.Palette, index)
 		}
-	case *image.YCbCr:
-		webpRow(m, x, y, row)
-	case *image.NYCbCrA:
-		webpRow(&m.YCbCr, x, y, row)
 	}
 }
 

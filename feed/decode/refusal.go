@@ -21,12 +21,10 @@ import (
 //     accepts about one in 25, depending on how many bits libjpeg's buffer happens to hold.
 //     Here all of them are truncated.
 //   - Unsupported, but accepted by Pillow: arithmetic coding, subsampled RGB or CMYK, luma
-//     with fewer samples than chroma, animated WebP, BMPs with run lengths, other formats
-//     (TIFF, AVIF, portable maps).
-//   - A BMP of 8 bits must have all bytes that pad its last row, which Pillow demands only
-//     of files that it opens by name.
+//     with fewer samples than chroma, other formats (WebP, GIF, BMP, TIFF, portable maps).
+//     Pillow makes these for the loader: decoders in Go would cost more than its own.
 //   - The checksum after a PNG's last row must be right, and its first frame as large as
-//     its picture; GIF frames must be within their screen.
+//     its picture.
 //   - The limits on scans and memory do not exist in Pillow.
 type Kind string
 

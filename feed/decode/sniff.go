@@ -13,14 +13,8 @@ func sniffFormat(data []byte) string {
 		return "jpeg"
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
 		return "png"
-	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
-		return "gif"
-	case bytes.HasPrefix(data, []byte("BM")):
-		return "bmp"
 	case bytes.HasPrefix(data, []byte("P6\n")):
 		return "ppm"
-	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
-		return "webp"
 	}
 	return ""
 }
@@ -31,6 +25,9 @@ var known = []struct {
 	name, prefix string
 	at           int
 }{
+	{"WebP", "WEBP", 8},
+	{"GIF", "GIF8", 0},
+	{"BMP", "BM", 0},
 	{"TIFF", "II*\x00", 0},
 	{"TIFF", "MM\x00*", 0},
 	{"AVIF or HEIF", "ftyp", 4},
@@ -43,7 +40,7 @@ var known = []struct {
 
 // unread returns the error for data that sniffFormat does not recognise.
 func unread(data []byte) *SampleError {
-	const reads = "JPEG, PNG, WebP, BMP and GIF are read"
+	const reads = "JPEG and PNG are read"
 	if len(data) == 0 {
 		return &SampleError{Empty, -1, "the file has 0 bytes"}
 	}

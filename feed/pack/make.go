@@ -83,11 +83,11 @@ func (m *maker) makePixels(file []byte, info decode.Info, width, height int) ([]
 	}
 	const bilinear = 2
 	if width != info.Width || height != info.Height {
-		ops = append(ops, []any{"resize", width, height, bilinear, nil, nil})
+		ops = append(ops, []any{"resize", width, height, bilinear, nil})
 	}
 	text, err := json.Marshal(map[string]any{
 		"mode": info.Mode, "size": []int{info.Width, info.Height},
-		"ops": append(ops, []any{"asarray"}),
+		"ops": ops,
 	})
 	if err != nil {
 		return nil, err

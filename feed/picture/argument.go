@@ -98,12 +98,9 @@ func (a *arguments) byteList(i, n int) []uint8 {
 }
 
 // fillColour returns a colour of the mode, a number per band; 0 if none is given.
-func (a *arguments) fillColour(i int, mode string) (fill [4]uint8) {
+func (a *arguments) fillColour(i int, mode string) (fill [3]uint8) {
 	if a.hasValue(i) {
 		copy(fill[:], a.byteList(i, bands[mode]))
-	}
-	if mode == "1" && fill[0] != 0 && fill[0] != 255 {
-		a.refuse("a fill of %d in mode \"1\"", fill[0])
 	}
 	return fill
 }

@@ -16,29 +16,26 @@
 // Resizes follow Pillow 13, or with "pillow": 12 all versions before it. These are the ops,
 // with null for Python's None:
 //
-//	convert mode                                 Image.convert, to "1" with dithering
+//	convert mode                                 Image.convert
 //	crop l t r b                                 Image.crop, with a rounded box
-//	resize w h filter box|null gap|null          Image.resize; filters by their numbers
+//	resize w h filter box|null                   Image.resize; filters by their numbers
 //	reduce x y box|null                          Image.reduce
 //	transpose method                             Image.transpose
 //	expand l t r b [fill]                        ImageOps.expand
 //	pad "edge"|"reflect"|"symmetric" l t r b     numpy.pad, as torchvision calls it
 //	affine w h [6] filter [fill]|null            Image.transform; rotate becomes it too
-//	perspective, quad w h [8] filter [fill]|null quad: the numbers that Pillow's Python code computes
+//	perspective w h [8] filter [fill]|null       the same
 //	point [256 per band]                         Image.point
 //	posterize bits, solarize threshold, invert, equalize, autocontrast [low high]
 //	brightness, color, contrast, sharpness factor
-//	gaussian_blur, box_blur x y                  Image.filter
-//	grayscale 1|3, hue shift                     torchvision's; shift is the byte that NumPy adds
+//	gaussian_blur x y                            Image.filter
+//	hue shift                                    torchvision's; shift is the byte that NumPy adds
 //	torch_bilinear, torch_bicubic w h            torch's resizes of bytes, with antialias
 //	torch_grayscale 1|3, torch_channels [3]      torchvision's v2 for tensors of bytes, as are
 //	torch_saturation, torch_contrast, torch_hue factor
 //
-// and at the end, unless the pixels should come as from Image.tobytes:
-//
-//	asarray, pil_to_tensor, tensor               tensor is torchvision's to_tensor
-//	to dtype; add, sub, mul, div number|[per band]; normalize [mean] [std]
-//	erase top left height width number|[per band]|{"f32": base64}
+// and at the end pil_to_tensor, unless the pixels should come as from Image.tobytes. Pictures have
+// the modes L and RGB; files in others must be converted to RGB first.
 //
 // The package knows no files, no batches and no randomness: the script draws the numbers.
 // Package feed/decode decodes files, feed/transform resizes, feed/serve calls this package.

@@ -8,16 +8,15 @@ import (
 )
 
 // ImageEnhance mixes a picture with one from which the enhanced property is removed.
-// Transparency is not changed.
 
 // mostFactor is far above any useful factor: at a million, all values are 0 or 255.
 const mostFactor = 1e6
 
-// factor returns the factor of an enhancement, and refuses modes that have none.
-func (c *compiler) factor(a *arguments) float32 {
+// factor returns the factor of an enhancement.
+func factor(a *arguments) float32 {
 	f := a.readNumber(0)
-	if math.Abs(f) > mostFactor || c.mode == "1" || c.mode == "P" || c.mode == "HSV" {
-		a.refuse("factor %v in mode %q", f, c.mode)
+	if math.Abs(f) > mostFactor {
+		a.refuse("factor %v", f)
 	}
 	return float32(f)
 }
@@ -65,18 +64,13 @@ func mixTable(a uint8, factor float32) (t lookUp) {
 	return t
 }
 
-// colours returns the planes without that of transparency.
-func (r *raster) colours() [][]byte {
-	return r.planes[:len(r.planes)-1+len(r.planes)%2]
-}
-
 // recolour applies one table to all colours of the picture.
 func recolour(w *Worker, t lookUp) {
-	applyTables(w, []lookUp{t, t, t}[:len(w.picture.colours())])
+	applyTables(w, []lookUp{t, t, t}[:len(w.picture.planes)])
 }
 
 func compileBrightness(c *compiler, a *arguments) {
-	t := mixTable(0, c.factor(a))
+	t := mixTable(0, factor(a))
 	c.addStep(func(w *Worker) error {
 		recolour(w, t)
 		return nil
@@ -84,9 +78,9 @@ func compileBrightness(c *compiler, a *arguments) {
 }
 
 func compileContrast(c *compiler, a *arguments) {
-	factor := c.factor(a)
+	by := factor(a)
 	c.addStep(func(w *Worker) error {
-		recolour(w, mixTable(meanLuma(w), factor))
+		recolour(w, mixTable(meanLuma(w), by))
 		return nil
 	})
 }
@@ -94,7 +88,7 @@ func compileContrast(c *compiler, a *arguments) {
 // meanLuma returns the mean luma, rounded.
 func meanLuma(w *Worker) uint8 {
 	grey := w.picture.planes[0]
-	if len(w.picture.planes) >= 3 {
+	if len(w.picture.planes) == 3 {
 		grey = w.takePlane(len(grey))
 		defer w.givePlane(grey)
 		lumaOf(grey, w.picture.planes)
@@ -117,30 +111,30 @@ func sumBytes(plane []byte) (sum int) {
 }
 
 func compileColor(c *compiler, a *arguments) {
-	factor := c.factor(a)
-	if bands[c.mode] < 3 {
+	by := factor(a)
+	if c.mode == "L" {
 		return // grey has no colour to change
 	}
 	c.addStep(func(w *Worker) error {
 		grey := w.takePlane(len(w.picture.planes[0]))
 		defer w.givePlane(grey)
 		lumaOf(grey, w.picture.planes)
-		for _, plane := range w.picture.colours() {
-			mix(plane, grey, factor)
+		for _, plane := range w.picture.planes {
+			mix(plane, grey, by)
 		}
 		return nil
 	})
 }
 
 func compileSharpness(c *compiler, a *arguments) {
-	factor := c.factor(a)
+	by := factor(a)
 	c.addStep(func(w *Worker) error {
 		size := w.picture.size
 		soft := w.takePlane(size.X * size.Y)
 		defer w.givePlane(soft)
-		for _, plane := range w.picture.colours() {
+		for _, plane := range w.picture.planes {
 			smooth(soft, plane, size)
-			mix(plane, soft, factor)
+			mix(plane, soft, by)
 		}
 		return nil
 	})
@@ -149,18 +143,10 @@ func compileSharpness(c *compiler, a *arguments) {
 // compileHue is torchvision's adjust_hue. NumPy has turned the shift into a byte to add.
 func compileHue(c *compiler, a *arguments) {
 	by := uint8(a.readWholeNumber(0, 0, 255))
-	switch {
-	case c.mode == "L" || c.mode == "1":
-		return
-	case c.mode != "RGB" && c.mode != "RGBA" && c.mode != "LA":
-		a.refuse("mode %q", c.mode)
+	if c.mode == "L" {
 		return
 	}
-	there, back := conversions[[2]string{c.mode, "RGB"}], conversions[[2]string{"RGB", c.mode}]
-	if c.mode == "RGB" {
-		there, back = inTurn(), inTurn()
-	}
-	c.addStep(inTurn(there, func(w *Worker) error {
+	c.addStep(func(w *Worker) error {
 		t := hsvTables()
 		r, g, b := w.picture.threeBands()
 		from := 0
@@ -172,5 +158,5 @@ func compileHue(c *compiler, a *arguments) {
 			r[i], g[i], b[i] = t.rgbOf(h+by, s, v)
 		}
 		return nil
-	}, back))
+	})
 }

@@ -45,26 +45,22 @@ const passes = 3
 // mostRadius is a blur radius far above the largest picture's side.
 const mostRadius = 1 << 20
 
-func compileBlur(radius func(float32) float32, times int) func(*compiler, *arguments) {
-	return func(c *compiler, a *arguments) {
-		x, y := a.readNumber(0), a.readNumber(1)
-		if x < 0 || y < 0 || x > mostRadius || y > mostRadius || c.mode == "1" || c.mode == "P" || c.mode == "HSV" {
-			a.refuse("radius %v, %v in mode %q", x, y, c.mode)
-		}
-		across, down := newBlur(radius(float32(x))), newBlur(radius(float32(y)))
-		if x == 0 && y == 0 || a.err != nil {
-			return
-		}
-		c.addStep(func(w *Worker) error {
-			for i := range w.picture.planes {
-				w.blurPlane(i, across, down, times)
-			}
-			return nil
-		})
+func compileBlur(c *compiler, a *arguments) {
+	x, y := a.readNumber(0), a.readNumber(1)
+	if x < 0 || y < 0 || x > mostRadius || y > mostRadius {
+		a.refuse("radius %v, %v", x, y)
 	}
+	across, down := newBlur(gaussianRadius(float32(x))), newBlur(gaussianRadius(float32(y)))
+	if x == 0 && y == 0 || a.err != nil {
+		return
+	}
+	c.addStep(func(w *Worker) error {
+		for i := range w.picture.planes {
+			w.blurPlane(i, across, down)
+		}
+		return nil
+	})
 }
-
-func boxRadius(r float32) float32 { return r }
 
 // gaussianRadius returns the radius at which three box blurs are as wide as a Gaussian, from
 // "Theoretical foundations of Gaussian convolution by extended box filtering" (2011).
@@ -85,12 +81,12 @@ func newBlur(radius float32) blur {
 
 // blurPlane blurs plane i of the picture in both directions. Rows are blurred as columns of the
 // transposed picture.
-func (w *Worker) blurPlane(i int, across, down blur, times int) {
+func (w *Worker) blurPlane(i int, across, down blur) {
 	size := w.picture.size
 	plane, spare := w.picture.planes[i], w.takePlane(size.X*size.Y)
 	blurred := func(b *blur, columns int) {
 		w.sums = slices.Grow(w.sums[:0], columns+8)[:columns+8] // a kernel's last group may have too many columns
-		for range times {
+		for range passes {
 			b.blurColumns(spare, plane, w.sums, columns)
 			plane, spare = spare, plane
 		}

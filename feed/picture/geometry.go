@@ -9,29 +9,26 @@ import (
 )
 
 func (c *compiler) newSegment() *segment {
-	colour, alpha := transform.NewGeometry(c.size, c.pillow), transform.NewGeometry(c.size, c.pillow)
-	return &segment{bands[c.mode], c.size, colour, alpha, true}
+	return &segment{bands[c.mode], c.size, transform.NewGeometry(c.size, c.pillow), true}
 }
 
-// onBoth calls do for colour and for alpha.
-func (s *segment) onBoth(do func(*transform.Geometry)) {
+// with changes the geometry.
+func (s *segment) with(do func(*transform.Geometry)) {
 	s.idle = false
-	do(s.colour)
-	do(s.alpha)
+	do(s.geometry)
 }
 
-// keepPart crops to r. What is beyond the picture gets the fills.
-func (s *segment) keepPart(r image.Rectangle, colour, alpha [3]uint8) {
+// keepPart crops to r. What is beyond the picture gets the fill.
+func (s *segment) keepPart(r image.Rectangle, fill [3]uint8) {
 	if r == (image.Rectangle{Max: s.size}) {
 		return
 	}
 	s.idle = false
-	s.colour.Crop(r, colour)
-	s.alpha.Crop(r, alpha)
+	s.geometry.Crop(r, fill)
 	s.size = r.Size()
 }
 
-func (s *segment) checkSizes() error { return s.colour.Validate() }
+func (s *segment) checkSizes() error { return s.geometry.Validate() }
 
 // openSegment returns the segment for the next crop, flip or resize.
 func (c *compiler) openSegment() *segment {
@@ -49,19 +46,10 @@ func (w *Worker) drawSegment(s *segment, picture *planes.Picture) error {
 		return nil
 	}
 	out := w.newRaster(s.size, s.bands)
-	colours := out.planes
-	if s.bands%2 == 0 {
-		last := s.bands - 1
-		colours = colours[:last]
-		if err := w.transform.Draw(s.alpha, w.picture.asPicture(w.picture.planes[last:]),
-			out.planes[last:]); err != nil {
-			return err
-		}
-	}
 	if picture == nil {
-		picture = w.picture.asPicture(w.picture.planes[:len(colours)])
+		picture = w.picture.asPicture()
 	}
-	if err := w.transform.Draw(s.colour, picture, colours); err != nil {
+	if err := w.transform.Draw(s.geometry, picture, out.planes); err != nil {
 		return err
 	}
 	w.replace(out)
@@ -69,9 +57,8 @@ func (w *Worker) drawSegment(s *segment, picture *planes.Picture) error {
 }
 
 // compileCrop crops to r. What is beyond the picture gets the fill.
-func (c *compiler) compileCrop(r image.Rectangle, fill [4]uint8) {
-	last := fill[bands[c.mode]-1]
-	c.openSegment().keepPart(r, [3]uint8(fill[:3]), [3]uint8{last, last, last})
+func (c *compiler) compileCrop(r image.Rectangle, fill [3]uint8) {
+	c.openSegment().keepPart(r, fill)
 	c.size = r.Size()
 }
 
@@ -80,11 +67,11 @@ func compileCrop(c *compiler, a *arguments) {
 		image.Point{a.readWholeNumber(0, -longestSide, longestSide), a.readWholeNumber(1, -longestSide, longestSide)},
 		image.Point{a.readWholeNumber(2, -longestSide, longestSide), a.readWholeNumber(3, -longestSide, longestSide)},
 	}
-	c.cropTo(r, [4]uint8{}, a)
+	c.cropTo(r, [3]uint8{}, a)
 }
 
 // cropTo crops to r if that leaves a picture of a valid size.
-func (c *compiler) cropTo(r image.Rectangle, fill [4]uint8, a *arguments) {
+func (c *compiler) cropTo(r image.Rectangle, fill [3]uint8, a *arguments) {
 	if r.Dx() < 1 || r.Dy() < 1 || r.Dx()*r.Dy() > mostPixels {
 		a.refuse("a picture of %d x %d pixels", r.Dx(), r.Dy())
 	}
@@ -114,14 +101,14 @@ func compileTranspose(c *compiler, a *arguments) {
 	method := a.readWholeNumber(0, flipLeftRight, transverse)
 	switch method {
 	case flipLeftRight:
-		c.openSegment().onBoth((*transform.Geometry).FlipX)
+		c.openSegment().with((*transform.Geometry).FlipX)
 		return
 	case flipTopBottom:
-		c.openSegment().onBoth((*transform.Geometry).FlipY)
+		c.openSegment().with((*transform.Geometry).FlipY)
 		return
 	case rotate180:
-		c.openSegment().onBoth((*transform.Geometry).FlipX)
-		c.openSegment().onBoth((*transform.Geometry).FlipY)
+		c.openSegment().with((*transform.Geometry).FlipX)
+		c.openSegment().with((*transform.Geometry).FlipY)
 		return
 	}
 	c.size.X, c.size.Y = c.size.Y, c.size.X
@@ -165,36 +152,15 @@ func transposeImage(out, in []byte, size image.Point, up, left bool) {
 
 func compileResize(c *compiler, a *arguments) {
 	size := image.Point{a.readWholeNumber(0, 1, longestSide), a.readWholeNumber(1, 1, longestSide)}
-	filter := a.readWholeNumber(2, nearest, 7)
+	filter := a.readWholeNumber(2, nearest, 5)
 	box := c.boxOf(3, a)
-	switch same := size == c.size && box == c.wholePicture(); {
-	case size.X*size.Y > mostPixels:
+	if size.X*size.Y > mostPixels {
 		a.refuse("a picture of %d x %d pixels", size.X, size.Y)
-	case c.mode == "HSV":
-		a.refuse("mode %q", c.mode)
-	case alpha(c.mode) && a.hasValue(4) && c.before13():
-		a.refuse("reducing_gap with transparency, which Pillow has heeded since 13")
-	case same && a.hasValue(3) && alpha(c.mode):
-		a.refuse("a copy, which Pillow makes of a tuple as the box and not of a list")
-	case same:
-		return
-	case c.mode == "1" || c.mode == "P":
-		filter = nearest
 	}
-	if a.err != nil {
-		return
-	}
-	if !alpha(c.mode) || filter == nearest {
+	if a.err == nil && (size != c.size || box != c.wholePicture()) {
 		c.resize(size, filter, box, a)
-		return
 	}
-	c.addStep(premultiply)
-	c.resize(size, filter, box, a)
-	c.addStep(unpremultiply)
 }
-
-// before13 reports whether the program wants the bytes of a Pillow before 13.
-func (c *compiler) before13() bool { return c.pillow != 0 && c.pillow < 13 }
 
 func (c *compiler) wholePicture() [4]float64 {
 	return [4]float64{2: float64(c.size.X), 3: float64(c.size.Y)}
@@ -220,13 +186,7 @@ func single(box [4]float64) (b [4]float32) {
 	return b
 }
 
-// supports are the filters' supports, as in Pillow's _get_safe_box.
-var supports = [...]float64{1: 3, 2: 1, 3: 2, 4: 0.5, 5: 1, 6: 2.5, 7: 4.5}
-
 func (c *compiler) resize(size image.Point, filter int, box [4]float64, a *arguments) {
-	if a.hasValue(4) && filter != nearest {
-		box = c.reduceFirst(size, supports[filter]-0.5, box, a.readNumber(4), a)
-	}
 	b := single(box)
 	if a.err != nil {
 		return
@@ -235,7 +195,7 @@ func (c *compiler) resize(size image.Point, filter int, box [4]float64, a *argum
 	switch {
 	case float32(part.Min.X) == b[0] && float32(part.Min.Y) == b[1] && b[2]-b[0] == float32(size.X) &&
 		b[3]-b[1] == float32(size.Y):
-		c.compileCrop(part, [4]uint8{})
+		c.compileCrop(part, [3]uint8{})
 		return
 	case filter == nearest:
 		c.compileWarp(size, nearest, mapping{
@@ -244,44 +204,16 @@ func (c *compiler) resize(size image.Point, filter int, box [4]float64, a *argum
 				0: float64(b[2]-b[0]) / float64(size.X), 2: float64(b[0]),
 				4: float64(b[3]-b[1]) / float64(size.Y), 5: float64(b[1]),
 			},
-		}, [4]uint8{})
+		}, [3]uint8{})
 		return
 	}
 	s := c.openSegment()
-	s.onBoth(func(g *transform.Geometry) {
+	s.with(func(g *transform.Geometry) {
 		if err := g.Resize(size, filter, b); err != nil {
 			a.refuse("%v", err)
 		}
 	})
 	c.size, s.size = size, size
-}
-
-// reduceFirst implements reducing_gap: it averages pixels in blocks, over a part with a margin
-// for the filter. It returns the box within the result.
-func (c *compiler) reduceFirst(size image.Point, support float64, box [4]float64, gap float64,
-	a *arguments,
-) [4]float64 {
-	if gap < 1 {
-		a.refuse("reducing_gap %v", gap)
-		return box
-	}
-	x := max(1, int((box[2]-box[0])/float64(size.X)/gap))
-	y := max(1, int((box[3]-box[1])/float64(size.Y)/gap))
-	if x == 1 && y == 1 {
-		return box
-	}
-	moreX := float64(support * ((box[2] - box[0]) / float64(size.X)))
-	moreY := float64(support * ((box[3] - box[1]) / float64(size.Y)))
-	part := image.Rect(
-		max(0, int(box[0]-moreX)), max(0, int(box[1]-moreY)),
-		min(c.size.X, int(math.Ceil(box[2]+moreX))), min(c.size.Y, int(math.Ceil(box[3]+moreY))),
-	)
-	c.reduce(x, y, part, a)
-	left, top := float64(part.Min.X), float64(part.Min.Y)
-	return [4]float64{
-		(box[0] - left) / float64(x), (box[1] - top) / float64(y),
-		(box[2] - left) / float64(x), (box[3] - top) / float64(y),
-	}
 }
 
 func compileReduce(c *compiler, a *arguments) {
@@ -295,22 +227,13 @@ func compileReduce(c *compiler, a *arguments) {
 			a.refuseArgument(2, "a list of whole numbers")
 		}
 	}
-	switch {
-	case part.Dx() < 1 || part.Dy() < 1 || !part.In(image.Rectangle{Max: c.size}):
+	if part.Dx() < 1 || part.Dy() < 1 || !part.In(image.Rectangle{Max: c.size}) {
 		a.refuse("box %v of a picture of %v", part, c.size)
-	case c.mode == "1" || c.mode == "P":
-		a.refuse("mode %q", c.mode)
-	case alpha(c.mode) && x == 1 && y == 1 && c.before13():
-		a.refuse("a part with transparency, which Pillow has left as it is since 13")
 	}
 	switch {
 	case a.err != nil:
 	case x == 1 && y == 1:
-		c.compileCrop(part, [4]uint8{})
-	case alpha(c.mode):
-		c.addStep(premultiply)
-		c.reduce(x, y, part, a)
-		c.addStep(unpremultiply)
+		c.compileCrop(part, [3]uint8{})
 	default:
 		c.reduce(x, y, part, a)
 	}
@@ -365,8 +288,8 @@ func compilePad(c *compiler, a *arguments) {
 	left, top := a.readWholeNumber(1, 0, longestSide), a.readWholeNumber(2, 0, longestSide)
 	right, bottom := a.readWholeNumber(3, 0, longestSide), a.readWholeNumber(4, 0, longestSide)
 	size := image.Point{c.size.X + left + right, c.size.Y + top + bottom}
-	if c.mode == "1" || size.X*size.Y > mostPixels {
-		a.refuse("a picture of %v in mode %q", size, c.mode)
+	if size.X*size.Y > mostPixels {
+		a.refuse("a picture of %v", size)
 	}
 	if a.err != nil {
 		return

@@ -102,24 +102,6 @@ func (t *hsvTable) rgbOf(h, s, v uint8) (r, g, b uint8) {
 	return placeBySector(t.sector[h], v, mid, low)
 }
 
-func convertToHSV(w *Worker) error {
-	t := hsvTables()
-	r, g, b := w.picture.threeBands()
-	for i := range r {
-		r[i], g[i], b[i] = t.fromRGB(r[i], g[i], b[i])
-	}
-	return nil
-}
-
-func fromHSV(w *Worker) error {
-	t := hsvTables()
-	h, s, v := w.picture.threeBands()
-	for i := range h {
-		h[i], s[i], v[i] = t.rgbOf(h[i], s[i], v[i])
-	}
-	return nil
-}
-
 func (r *raster) threeBands() (a, b, c []byte) {
 	a = r.planes[0]
 	return a, r.planes[1][:len(a)], r.planes[2][:len(a)]

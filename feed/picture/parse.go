@@ -40,24 +40,13 @@ func Parse(text []byte) (*Program, error) {
 }
 
 func (c *compiler) compile(ops [][]any) error {
-	if !sources[c.program.mode] {
-		return &RefusalError{-1, fmt.Sprintf("pictures of mode %.20q", c.mode)}
-	}
 	first := 0
 	if len(ops) > 0 && len(ops[0]) == 2 && ops[0][0] == "convert" && ops[0][1] == "RGB" {
 		// Files are decoded to RGB even if their mode is not supported here.
 		c.program.turned, c.mode, first = true, "RGB", 1
 	}
 	if bands[c.mode] == 0 {
-		return &RefusalError{-1, fmt.Sprintf("pictures of mode %q that are not converted to RGB first", c.mode)}
-	}
-	if c.program.readsWhole() {
-		if c.program.largest = c.size.X * c.size.Y; c.program.largest > mostPixels {
-			return &RefusalError{
-				-1,
-				fmt.Sprintf("a picture of %v in mode %q, of more than %d pixels", c.size, c.mode, mostPixels),
-			}
-		}
+		return &RefusalError{-1, fmt.Sprintf("pictures of mode %.20q that are not converted to RGB first", c.mode)}
 	}
 	c.open = c.newSegment()
 	c.program.first = c.open
@@ -71,7 +60,6 @@ func (c *compiler) compile(ops [][]any) error {
 			return err
 		}
 	}
-	c.program.end.makeTables()
 	return nil
 }
 
@@ -92,8 +80,8 @@ func (c *compiler) compileOp(at int, op []any) error {
 	case n < known.least || n > known.most:
 		return fmt.Errorf("read program: op %d, %s: %d arguments, %d to %d are expected", at, name, n, known.least,
 			known.most)
-	case known.tensor != (c.program.end != nil):
-		a.refuse("it is not for a tensor, or only for one")
+	case c.program.end != nil:
+		a.refuse("it comes behind the end")
 	default:
 		known.compile(c, a)
 	}

@@ -25,13 +25,12 @@ type Program struct {
 	steps  []step
 	end    *outputForm
 
-	veils   bool // it converts a mode without transparency to one with
-	largest int  // pixels of a picture between two steps
+	largest int // pixels of a picture between two steps
 }
 
 // Output describes what Run writes: numbers in the order of Shape, without gaps.
 type Output struct {
-	DType string // "uint8", "bool" (a byte each), "float32", "float16", "bfloat16"
+	DType string // "uint8", "float32", "float16", "bfloat16"
 	Shape []int  // height, width and, if there are several, bands; for a tensor bands, height, width
 	Mode  string // Pillow's mode of the picture
 }
@@ -45,13 +44,10 @@ func (o *Output) Bytes() int {
 	return n
 }
 
-// readsWhole reports whether a file is decoded as a whole, even if it is cropped.
-func (p *Program) readsWhole() bool { return !p.turned && p.mode != "L" && p.mode != "RGB" }
-
 // NeededMemory returns about how many bytes Run takes, besides the decoding of a file.
 func (p *Program) NeededMemory() int { return 3 * 4 * p.largest }
 
-var sizes = map[string]int{"uint8": 1, "bool": 1, "float16": 2, "bfloat16": 2, "float32": 4}
+var sizes = map[string]int{"uint8": 1, "float16": 2, "bfloat16": 2, "float32": 4}
 
 // step does one thing to the worker's picture.
 type step func(w *Worker) error
@@ -67,8 +63,7 @@ type compiler struct {
 
 // operation describes an op without its arguments.
 type operation struct {
-	least, most int  // number of arguments
-	tensor      bool // it works on a tensor
+	least, most int // number of arguments
 	compile     func(*compiler, *arguments)
 	functions   string // of libraries, that the client records as this operation
 }
@@ -82,28 +77,16 @@ func (c *compiler) addStep(s step) {
 	c.program.steps = append(c.program.steps, s)
 }
 
-// segment is a sequence of crops, flips and resizes in one mode that are done together. Planes
-// of colour and of transparency differ only in their fill.
+// segment is a sequence of crops, flips and resizes in one mode that are done together.
 type segment struct {
-	bands         int
-	size          image.Point // of the result
-	colour, alpha *transform.Geometry
-	idle          bool // nothing has to be done
+	bands    int
+	size     image.Point // of the result
+	geometry *transform.Geometry
+	idle     bool // nothing has to be done
 }
 
-// outputForm says how to write a picture: as pixels, or as a tensor in which each value of each
-// band becomes a number. Erased parts are written over it.
+// outputForm says how to write a picture: its bytes, or the number that each becomes.
 type outputForm struct {
-	dtype  string // "bool" is NumPy's view of mode "1": 0 and 255
-	planes bool   // bands one after the other, instead of interleaved
-	values [][256]float32
-	table  []*transform.Numbers // of values, if dtype is a float
-	erased []part
-}
-
-// part is a rectangle of the tensor and its new values: a number per band, or one for each
-// place, band by band.
-type part struct {
-	where  image.Rectangle
-	values []float32
+	planes bool                 // bands one after the other, instead of interleaved
+	table  []*transform.Numbers // for each band; nil: bytes
 }

@@ -24,10 +24,6 @@ func (c *compiler) addLookUp(tables []lookUp) {
 }
 
 func compilePoint(c *compiler, a *arguments) {
-	if c.mode == "1" || c.mode == "P" {
-		a.refuse("mode %q", c.mode)
-		return
-	}
 	tables := make([]lookUp, bands[c.mode])
 	for i, v := range a.numberList(0, 256*len(tables)) {
 		tables[i/256][i%256] = uint8(min(max(v, 0), 255))
@@ -38,21 +34,10 @@ func compilePoint(c *compiler, a *arguments) {
 	c.addLookUp(tables)
 }
 
-// greyOrColour refuses the modes that are not supported for ImageOps.
-func greyOrColour(c *compiler, a *arguments) bool {
-	if c.mode != "L" && c.mode != "RGB" {
-		a.refuse("mode %q", c.mode)
-	}
-	return a.err == nil
-}
-
 // compileTable makes a compile function for a table that all bands share.
 func compileTable(value func(a *arguments) func(v int) int) func(*compiler, *arguments) {
 	return func(c *compiler, a *arguments) {
 		of := value(a)
-		if !greyOrColour(c, a) {
-			return
-		}
 		var t lookUp
 		for v := range t {
 			t[v] = uint8(of(v))
@@ -81,7 +66,7 @@ func invert(*arguments) func(v int) int {
 	return func(v int) int { return 255 - v }
 }
 
-func compileEqualize(c *compiler, a *arguments) { c.byHistogram(flatten, a) }
+func compileEqualize(c *compiler, _ *arguments) { c.byHistogram(flatten) }
 
 // compileAutocontrast takes the percentages to cut off below and above.
 func compileAutocontrast(c *compiler, a *arguments) {
@@ -96,14 +81,11 @@ func compileAutocontrast(c *compiler, a *arguments) {
 			cutOff(h, cut)
 		}
 		return stretch(h)
-	}, a)
+	})
 }
 
 // byHistogram adds a step with tables that depend on the number of pixels of each value.
-func (c *compiler) byHistogram(of func(*[256]int) lookUp, a *arguments) {
-	if !greyOrColour(c, a) {
-		return
-	}
+func (c *compiler) byHistogram(of func(*[256]int) lookUp) {
 	c.addStep(func(w *Worker) error {
 		tables := make([]lookUp, len(w.picture.planes))
 		for i, plane := range w.picture.planes {
@@ -211,25 +193,4 @@ func flatten(h *[256]int) lookUp {
 		n += h[v]
 	}
 	return t
-}
-
-// compileGrayscale is torchvision's to_grayscale.
-func compileGrayscale(c *compiler, a *arguments) {
-	n := a.readWholeNumber(0, 1, 3)
-	if n == 2 {
-		a.refuse("%d bands", n)
-	}
-	if c.mode != "L" {
-		convert := conversions[[2]string{c.mode, "L"}]
-		if convert == nil {
-			a.refuse("mode %q", c.mode)
-			return
-		}
-		c.addStep(convert)
-		c.mode = "L"
-	}
-	if n == 3 {
-		c.addStep(triple)
-		c.mode = "RGB"
-	}
 }

@@ -17,7 +17,7 @@ func compileTorchResize(filter int) func(*compiler, *arguments) {
 	return func(c *compiler, a *arguments) {
 		size := image.Point{X: a.readWholeNumber(0, 1, longestSide), Y: a.readWholeNumber(1, 1, longestSide)}
 		switch {
-		case !greyOrColour(c, a) || size == c.size:
+		case size == c.size:
 		// torch raises for some of these, and 2.8 gives other bytes
 		case size.X*size.Y > mostPixels || size.X == 1 || size.Y == 1:
 			a.refuse("a picture of %d x %d pixels", size.X, size.Y)
@@ -31,12 +31,11 @@ func compileTorchResize(filter int) func(*compiler, *arguments) {
 const mostTorchFactor = 1e6
 
 // torchFactor returns the weights of the picture itself and of the other one.
-func torchFactor(c *compiler, a *arguments) (own, other float32) {
+func torchFactor(a *arguments) (own, other float32) {
 	f := a.readNumber(0)
 	if f < 0 || f > mostTorchFactor {
 		a.refuse("factor %v", f)
 	}
-	greyOrColour(c, a)
 	return float32(f), float32(1 - f)
 }
 
@@ -80,7 +79,7 @@ func compileTorchGrayscale(c *compiler, a *arguments) {
 }
 
 func compileTorchSaturation(c *compiler, a *arguments) {
-	own, other := torchFactor(c, a)
+	own, other := torchFactor(a)
 	if c.mode == "L" {
 		return
 	}
@@ -102,7 +101,7 @@ func compileTorchSaturation(c *compiler, a *arguments) {
 }
 
 func compileTorchContrast(c *compiler, a *arguments) {
-	own, other := torchFactor(c, a)
+	own, other := torchFactor(a)
 	c.addStep(func(w *Worker) error {
 		least, most := torchMean(w)
 		var t lookUp
@@ -161,7 +160,7 @@ func compileTorchChannels(c *compiler, a *arguments) {
 		}
 		seen |= 1 << int(at)
 	}
-	if greyOrColour(c, a) && seen != 1<<len(order)-1 {
+	if seen != 1<<len(order)-1 {
 		a.refuse("bands %v", order)
 	}
 	c.addStep(func(w *Worker) error {
@@ -179,7 +178,7 @@ func compileTorchHue(c *compiler, a *arguments) {
 	if by < -0.5 || by > 0.5 {
 		a.refuse("a hue of %v", by)
 	}
-	if !greyOrColour(c, a) || c.mode == "L" {
+	if c.mode == "L" {
 		return
 	}
 	c.addStep(func(w *Worker) error {

@@ -14,7 +14,6 @@ import (
 const (
 	affine = iota
 	perspective
-	quad
 )
 
 type mapping struct {
@@ -44,8 +43,6 @@ func compileWarp(kind int) func(*compiler, *arguments) {
 			a.refuse("filter %d", filter)
 		case size.X*size.Y > mostPixels:
 			a.refuse("a picture of %d x %d pixels", size.X, size.Y)
-		case c.mode == "1" || c.mode == "P":
-			filter = nearest
 		}
 		if filter == nearest && kind == affine && m.chooseWalk(size) == fixedPoint && !m.fitsFixedPoint() {
 			a.refuse("coefficients %v", m.a)
@@ -53,18 +50,12 @@ func compileWarp(kind int) func(*compiler, *arguments) {
 		if a.err != nil {
 			return
 		}
-		if alpha(c.mode) && filter != nearest {
-			c.addStep(premultiply)
-			c.compileWarp(size, filter, m, fill)
-			c.addStep(unpremultiply)
-			return
-		}
 		c.compileWarp(size, filter, m, fill)
 	}
 }
 
 // compileWarp adds the step. What is beyond the picture gets the fill.
-func (c *compiler) compileWarp(size image.Point, filter int, m mapping, fill [4]uint8) {
+func (c *compiler) compileWarp(size image.Point, filter int, m mapping, fill [3]uint8) {
 	c.size = size
 	c.addStep(func(w *Worker) error {
 		in := w.picture
@@ -90,15 +81,12 @@ func (m *mapping) sourceOf(x, y float64) (float64, float64) {
 	case perspective:
 		by := wheel.Sum(a[6], x, float64(a[7]*y)) + 1
 		return (wheel.Sum(a[0], x, float64(a[1]*y)) + a[2]) / by, (wheel.Sum(a[3], x, float64(a[4]*y)) + a[5]) / by
-	case quad:
-		return wheel.Sum(float64(a[3]*x), y, wheel.Sum(a[2], y, wheel.Sum(a[1], x, a[0]))),
-			wheel.Sum(float64(a[7]*x), y, wheel.Sum(a[6], y, wheel.Sum(a[5], x, a[4])))
 	}
 	return wheel.Sum(a[0], x, float64(a[1]*y)) + a[2], wheel.Sum(a[3], x, float64(a[4]*y)) + a[5]
 }
 
 // takePixels writes the nearest pixels, row by row.
-func takePixels(out, in *raster, m mapping, fill [4]uint8) {
+func takePixels(out, in *raster, m mapping, fill [3]uint8) {
 	from := make([]int, out.size.X)
 	rows := make([][]byte, len(in.planes))
 	walk := m.walkRows(in.size, out.size)
@@ -137,7 +125,7 @@ func takeRow(row, plane []byte, from []int, fill uint8) {
 }
 
 // takeThree is takeRow for three planes, with one check per pixel.
-func takeThree(rows, planes [][]byte, from []int, fill [4]uint8) {
+func takeThree(rows, planes [][]byte, from []int, fill [3]uint8) {
 	n, area := len(from), len(planes[0])
 	a, b, c := rows[0][:n], rows[1][:n], rows[2][:n]
 	first, second, third := planes[0][:area], planes[1][:area], planes[2][:area]
@@ -368,7 +356,7 @@ type mixer func(row, plane []byte, size image.Point, spots []spot, fill uint8)
 
 // sampleRows computes each pixel of the result from taps by taps pixels around its place, row
 // by row.
-func (w *Worker) sampleRows(out, in *raster, m *mapping, fill [4]uint8, taps int, mix mixer) {
+func (w *Worker) sampleRows(out, in *raster, m *mapping, fill [3]uint8, taps int, mix mixer) {
 	for y := range out.size.Y {
 		w.lanes.find(m, out.size.X, y, taps, in.size)
 		w.spots = m.findRest(w.spots[:0], &w.lanes, out.size.X, y, in.size)
@@ -387,7 +375,7 @@ func (w *Worker) sampleRows(out, in *raster, m *mapping, fill [4]uint8, taps int
 func (l *lanes) find(m *mapping, width, y, taps int, size image.Point) {
 	l.taps, l.at, l.rest = taps, l.at[:0], l.rest[:0]
 	latest := (size.Y-taps+1)*size.X - 4 // the kernel reads 4 bytes of each row
-	if !canMix || m.kind == quad || size.X < taps || size.Y < taps || latest < 0 {
+	if !canMix || size.X < taps || size.Y < taps || latest < 0 {
 		return
 	}
 	n := width &^ 3

@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -36,7 +35,7 @@ func (w *Worker) Run(p *Program, source Source, dst []byte) error {
 	if err := w.runSteps(p.steps); err != nil {
 		return err
 	}
-	p.end.writeTensor(dst, &w.picture)
+	p.end.writeTensor(dst, &w.picture, sizes[p.Output.DType])
 	return nil
 }
 
@@ -76,22 +75,12 @@ func (w *Worker) openSource(p *Program, source Source) (*planes.Picture, error) 
 	if info.Mode != p.mode && (info.Mode != "" || !p.turned) {
 		return nil, &RefusalError{-1, fmt.Sprintf("a file of mode %q that is said to have mode %q", info.Mode, p.mode)}
 	}
-	if p.veils && info.Format == "png" && bytes.Contains(source.File, []byte("tRNS")) {
-		return nil, &RefusalError{-1, "a colour of a PNG that becomes transparent"}
-	}
-	need := p.first.colour.SourceArea()
-	if p.readsWhole() {
-		need = image.Rectangle{Max: p.size}
-	}
-	picture, err := w.decoder.Decode(need)
+	picture, err := w.decoder.Decode(p.first.geometry.SourceArea())
 	if err != nil {
 		return nil, err
 	}
 	if why := w.decoder.ImageInfo().Inexact; why != "" {
 		return nil, &RefusalError{-1, why}
-	}
-	if p.readsWhole() {
-		return nil, w.keepDecoded(p.mode, picture)
 	}
 	if grey := picture.Model == planes.Grey; !p.turned && grey != (p.mode == "L") {
 		return nil, &RefusalError{-1, fmt.Sprintf("a file of mode %q that was decoded as another", p.mode)}
@@ -99,55 +88,22 @@ func (w *Worker) openSource(p *Program, source Source) (*planes.Picture, error) 
 	return picture, nil
 }
 
-// keepDecoded makes a decoded file the current picture if its mode does not fit into a
-// planes.Picture.
-func (w *Worker) keepDecoded(mode string, picture *planes.Picture) error {
-	out := w.newRaster(picture.Size, bands[mode])
-	colours := out.planes
-	if alpha(mode) || mode == "P" {
-		last := len(colours) - 1
-		if err := w.decoder.LastBand(colours[last]); err != nil {
-			return err
-		}
-		colours = colours[:last]
-	}
-	w.palette = nil
-	if mode == "P" {
-		palette := w.decoder.Palette()
-		w.palette = &palette
-	}
-	for c := range colours {
-		for y := range picture.Size.Y {
-			copy(colours[c][y*picture.Size.X:][:picture.Size.X], picture.Planes[c][y*picture.Stride[c]:])
-		}
-	}
-	w.replace(out)
-	return nil
-}
-
 // splitBands splits pixels into the planes of the picture.
 func (w *Worker) splitBands(p *Program, pixels []byte) error {
 	n := bands[p.mode]
-	if n == 0 || p.mode == "P" && p.turned {
-		return &RefusalError{-1, fmt.Sprintf("pixels of mode %q", p.mode)}
-	}
-	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {
+	if area := p.size.X * p.size.Y; n == 0 || area > mostPixels || len(pixels) != n*area {
 		return fmt.Errorf("run program: %d bytes of pixels are not a picture of %v in mode %q", len(pixels), p.size,
 			p.mode)
 	}
-	w.palette = nil
 	out := w.newRaster(p.size, n)
-	partBands(out.planes, pixels)
-	if p.mode == "1" {
-		for i, v := range out.planes[0] {
-			if v != 0 {
-				out.planes[0][i] = 255
-			}
-		}
+	if n == 1 {
+		copy(out.planes[0], pixels)
+	} else {
+		planes.Part(out.planes[0], out.planes[1], out.planes[2], pixels)
 	}
 	w.replace(out)
-	if p.turned && p.mode != "RGB" {
-		return conversions[[2]string{p.mode, "RGB"}](w)
+	if p.turned && p.mode == "L" {
+		return triple(w)
 	}
 	return nil
 }

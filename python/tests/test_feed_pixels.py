@@ -128,7 +128,6 @@ def kinds(random):
         yield f"pngpalette-{size}.png", saved(rgb.quantize(64), "PNG")
         yield f"pngalpha-{size}.png", saved(picture(random, width, height, "RGBA"), "PNG")
         yield f"misnamed-{size}.jpg", saved(rgb, "PNG")
-        yield f"bmp-{size}.bmp", saved(rgb, "BMP")
 
 
 WHY = missing()
@@ -503,6 +502,25 @@ class LifeTest(DaemonCase):
                     learned += int(loader.mask.sum())
             self.assertEqual([os.path.basename(bad["path"]) for bad in loader.report["bad_samples"]], ["torn.jpg"])
             self.assertEqual(learned, len(self.dataset) - (policy == "mask"))
+
+    def test_what_pillow_alone_reads(self):
+        """A picture of another format is no bad sample: Pillow makes its batch, whatever its name says."""
+        misnamed = os.path.join(self.root, "a", "webp-333x251.jpg")
+        picture(np.random.default_rng(3), 333, 251).save(misnamed, "WEBP", quality=80)
+        self.addCleanup(os.unlink, misnamed)
+        steps = [T.CenterCrop(32), T.PILToTensor()]
+        for policy in ("fail", "substitute", "mask"):
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                loader = self.loader(*steps, on_error=policy)
+                self.assertEqual(self.compare(loader, lambda image, _: T.Compose(steps)(image), bytes_off), {})
+            self.assertRegex(said.getvalue(), "webp-333x251.jpg: .*type WebP.*Pillow makes the batches")
+            self.assertEqual(loader.report["bad"], 0)
+        with_name = misnamed.replace(".jpg", ".webp")
+        os.link(misnamed, with_name)
+        self.addCleanup(os.unlink, with_name)
+        with self.assertWarnsRegex(stoker.StokerWarning, "webp-333x251.webp is no JPEG or PNG"):
+            loader = stoker.DataLoader(ImageFolder(self.root, T.Compose(steps)), 16)
+        self.assertFalse(loader.translated)
 
     def test_daemon_ends_with_its_loaders(self):
         before = set(children())

@@ -12,7 +12,6 @@ A record: the program (JSON), the kind of source ("pixels" or "file") and what i
 each a length of 4 bytes and bytes. Where Pillow raises, the last is empty.
 """
 import argparse
-import base64
 import glob
 import os
 import hashlib
@@ -43,8 +42,7 @@ ImageFile.MAXBLOCK = 1 << 22  # else noise does not fit when it is saved as a pr
 VERSION = int(PIL.__version__.split(".")[0])
 OLDER = {"pillow": VERSION} if VERSION < 13 else {}  # a program's default is 13
 ON_ARM64 = platform.machine() == "aarch64"
-FILTERS = range(8 if VERSION >= 13 else 6)
-BANDS = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
+BANDS = {"L": 1, "RGB": 3}
 
 
 def drawn(n, seed, smooth):
@@ -60,8 +58,6 @@ def drawn(n, seed, smooth):
 
 
 def fill(r, mode):
-    if mode == "1":
-        return r.choice([None, [0], [255]])
     return None if r.random() < 0.3 else [r.randrange(256) for _ in range(BANDS[mode])]
 
 
@@ -74,7 +70,7 @@ def near(r, n):
 
 
 def convert(r, im):
-    to = r.choice(["1", "L", "LA", "RGB", "RGBA", "HSV", "RGB", "L"])
+    to = r.choice(["RGB", "L"])
     return ["convert", to], lambda: im.convert(to)
 
 
@@ -94,15 +90,13 @@ def part(r, n, whole):
 
 
 def resize(r, im):
-    size, resample = (near(r, im.width), near(r, im.height)), r.choice([0, 1, 2, 2, 3, 3, *FILTERS[4:]])
-    box = gap = None
+    size, resample = (near(r, im.width), near(r, im.height)), r.choice([0, 1, 2, 2, 3, 3, 4, 5])
+    box = None
     if r.random() < 0.3:
         whole = r.random() < 0.5
         (l, right), (t, b) = part(r, im.width, whole), part(r, im.height, whole)
         box = [l, t, right, b]
-    if r.random() < 0.25:
-        gap = r.choice([1.0, 1.1, 2.0, 3.0])
-    return ["resize", *size, resample, box, gap], lambda: im.resize(size, resample, box, gap)
+    return ["resize", *size, resample, box], lambda: im.resize(size, resample, box)
 
 
 def reduce(r, im):
@@ -141,16 +135,6 @@ def perspective(r, im):
         a = [2.0, 0.0, r.choice([-5.0, 0.0]), r.choice([2.0, 0.0]), 0.0, r.choice([-5.0, 0.0, 1.0]), -0.4, 0.0]
     s, f = r.choice([0, 2, 3]), fill(r, im.mode)
     return ["perspective", *size, a, s, f], lambda: im.transform(size, Image.Transform.PERSPECTIVE, a, s, fillcolor=filled(f))
-
-
-def quad(r, im):
-    (w, h), s, f = im.size, r.choice([0, 2, 3]), fill(r, im.mode)
-    q = [r.uniform(-2, w + 2) if i % 2 == 0 else r.uniform(-2, h + 2) for i in range(8)]
-    x0, y0, sw, se, ne = q[0], q[1], q[2:4], q[4:6], q[6:8]
-    As, At = 1.0 / w, 1.0 / h
-    a = [x0, (ne[0] - x0) * As, (sw[0] - x0) * At, (se[0] - sw[0] - ne[0] + x0) * As * At,
-         y0, (ne[1] - y0) * As, (sw[1] - y0) * At, (se[1] - sw[1] - ne[1] + y0) * As * At]
-    return ["quad", w, h, a, s, f], lambda: im.transform(im.size, Image.Transform.QUAD, q, s, fillcolor=filled(f))
 
 
 class Recorded:
@@ -193,12 +177,7 @@ def pad(r, im):
     widths = [(b[1], b[3]), (b[0], b[2])] + ([(0, 0)] if BANDS[im.mode] > 1 else [])
 
     def run():
-        out = Image.fromarray(np.pad(np.asarray(im), widths, kind)) if im.mode != "HSV" else \
-            Image.merge("HSV", [Image.fromarray(np.pad(np.asarray(c), widths[:2], kind)) for c in im.split()])
-        if im.mode == "P":
-            out = Image.frombytes("P", out.size, out.tobytes())
-            out.putpalette(im.getpalette())
-        return out
+        return Image.fromarray(np.pad(np.asarray(im), widths, kind))
     return ["pad", kind, *b], run
 
 
@@ -241,17 +220,10 @@ def solarize(r, im):
     return ["solarize", t], lambda: ImageOps.solarize(im, t)
 
 
-def blur(name, kind):
-    def make(r, im):
-        x = r.choice([0, 0.1, 0.5, 1, 2, r.uniform(0, 3), r.uniform(0, 30)])
-        y = x if r.random() < 0.6 or VERSION < 11 else r.uniform(0, 3)  # 10.0 takes one number
-        return [name, x, y], lambda: im.filter(kind(x if x == y else (x, y)))
-    return named(name, make)
-
-
-def grayscale(r, im):
-    n = r.choice([1, 3])
-    return ["grayscale", n], lambda: F.to_grayscale(im, n)
+def gaussian_blur(r, im):
+    x = r.choice([0, 0.1, 0.5, 1, 2, r.uniform(0, 3), r.uniform(0, 30)])
+    y = x if r.random() < 0.6 or VERSION < 11 else r.uniform(0, 3)  # 10.0 takes one number
+    return ["gaussian_blur", x, y], lambda: im.filter(ImageFilter.GaussianBlur(x if x == y else (x, y)))
 
 
 def hue(r, im):
@@ -293,46 +265,37 @@ def torch_channels(r, im):
     return ["torch_channels", order], lambda: F.to_pil_image(V.permute_channels(of_bytes(im), order))
 
 
-def on_tensors(make):
-    """Of pictures that are one as a tensor, else a crop."""
-    return named(make.__name__, lambda r, im: make(r, im) if im.mode in ("L", "RGB") else crop(r, im))
-
-
-MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine, affine, perspective, quad, rotate, rotate, expand, pad, point,
+MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine, affine, perspective, rotate, rotate, expand, pad, point,
           enhance("brightness", ImageEnhance.Brightness), enhance("color", ImageEnhance.Color),
           enhance("contrast", ImageEnhance.Contrast), enhance("sharpness", ImageEnhance.Sharpness),
           autocontrast, simple("equalize", ImageOps.equalize),
           simple("invert", ImageOps.invert), posterize, solarize,
-          blur("gaussian_blur", ImageFilter.GaussianBlur), blur("box_blur", ImageFilter.BoxBlur)]
+          gaussian_blur]
 if F is not None:
-    MAKERS += [grayscale, hue]
+    MAKERS += [hue]
     # Else torch rounds otherwise, which is not made here. Every arm64 fuses.
     FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT" or ON_ARM64
     # Else torchvision resizes floats and rounds them: the check at start-up finds that.
     OF_BYTES = V._geometry._do_native_uint8_resize_on_cpu(F.InterpolationMode.BILINEAR)
-    OF_TENSORS = [on_tensors(make) for make in (torch_resize, torch_resize, torch_resize, torch_adjusted("saturation"),
-                                                torch_adjusted("contrast"), torch_hue, torch_grayscale, torch_channels)]
+    OF_TENSORS = [torch_resize, torch_resize, torch_resize, torch_adjusted("saturation"), torch_adjusted("contrast"),
+                  torch_hue, torch_grayscale, torch_channels]
     MAKERS += OF_TENSORS if FUSES else []
 
 
 def source(r, large):
     """Returns mode, kind, what is drawn, bytes, picture."""
-    mode, size = r.choice(["RGB", "RGB", "RGB", "L", "L", "RGBA", "LA", "P", "1"]), (r.randint(1, 40), r.randint(1, 40))
+    mode, size = r.choice(["RGB", "RGB", "L"]), (r.randint(1, 40), r.randint(1, 40))
     if r.random() < 0.06:
         size = r.choice([(r.randint(1, 300), r.randint(1, 20)), (r.randint(1, 20), r.randint(1, 300))])
     if r.random() < large:
         size = (r.randint(100, 400), r.randint(100, 300))
     how = [r.randrange(1 << 16), r.random() < 0.5]
     pixels = drawn(size[0] * size[1] * BANDS[mode], *how)
-    if mode == "1":
-        pixels = (pixels >> 7) * np.uint8(255)
     picture = of(mode, size, pixels)
     return mode, "pixels", how, pixels.tobytes(), picture
 
 
 def of(mode, size, pixels):
-    if mode == "1":
-        return Image.frombytes("L", size, pixels.tobytes()).point(lambda v: v).convert("1", dither=Image.Dither.NONE)
     return Image.frombytes(mode, size, pixels.tobytes())
 
 
@@ -344,66 +307,23 @@ def filed(r, mode, picture):
                      progressive=r.random() < 0.2)
     elif mode == "RGB" and kind < 0.7:
         picture.convert("CMYK").save(out, "JPEG")
-    elif mode in ("RGB", "RGBA") and kind < 0.8:
-        picture.save(out, "WEBP", lossless=r.random() < 0.5)
-    elif mode in ("RGB", "L", "P") and kind < 0.85:
-        picture.save(out, r.choice(["BMP", "GIF"]) if mode != "P" or VERSION >= 13 else "GIF")  # older ones cannot read such a BMP
+    elif kind < 0.8:
+        picture.convert("RGBA").save(out, "PNG")
+    elif kind < 0.9:
+        picture.quantize(r.choice([9, 256])).save(out, "PNG")
     else:
-        if mode == "P":
-            picture.putpalette(bytes(drawn(3 * 256, r.randrange(1 << 16), False)))
         picture.save(out, "PNG")
     opened = Image.open(io.BytesIO(out.getvalue()))
-    known = opened.mode in ("L", "RGB", "1", "P", "LA", "RGBA") and r.random() < 0.7
+    known = opened.mode in BANDS and r.random() < 0.7
     opened.load()
     return out.getvalue(), opened, [] if known else [["convert", "RGB"]]
 
 
-def numbers(r, n):
-    return [r.uniform(0.1, 0.9) for _ in range(n)]
-
-
 def tensor(r, im):
     """Returns the ops behind the picture and what they give."""
-    kind = r.random()
-    if F is None or kind < 0.25:
-        if im.mode == "1" or kind < 0.1:
-            return [["asarray"]], np.asarray(im)
+    if F is None or r.random() < 0.5:
         return [], np.frombuffer(im.tobytes(), np.uint8)
-    ops, n = [["pil_to_tensor"] if kind < 0.5 else ["tensor"]], BANDS[im.mode]
-    t = F.pil_to_tensor(im) if kind < 0.5 else F.to_tensor(im)
-    t = t.contiguous()
-    for _ in range(r.randint(0, 3)):
-        op, t = tensor_op(r, t, n)
-        ops += op
-    return ops, (t.view(torch.int16) if t.dtype in (torch.float16, torch.bfloat16) else t).numpy()
-
-
-def tensor_op(r, t, n):
-    kind = r.random()
-    if kind < 0.3 and t.dtype != torch.bool:
-        h, w = r.randint(0, t.shape[1]), r.randint(0, t.shape[2])
-        i, j = r.randint(0, t.shape[1] - h), r.randint(0, t.shape[2] - w)
-        if t.dtype == torch.uint8 or r.random() < 0.5:
-            v = [r.randrange(256) for _ in range(n)] if t.dtype == torch.uint8 else numbers(r, n)
-            value = torch.tensor(v, dtype=torch.float32)[:, None, None]
-        else:
-            value = torch.from_numpy(np.random.default_rng(r.randrange(1 << 30)).normal(size=(n, h, w)).astype(np.float32))
-            v = {"f32": base64.b64encode(value.numpy().tobytes()).decode()}
-        return [["erase", i, j, h, w, v]], F.erase(t, i, j, h, w, value)
-    if not t.is_floating_point():
-        to = r.choice(["float32", "float16", "bfloat16"])
-        return [["to", to]], t.to(getattr(torch, to))
-    if kind < 0.6:
-        mean, std = numbers(r, n), numbers(r, n)
-        return [["normalize", mean, std]], F.normalize(t, mean, std)
-    if kind < 0.7 and t.dtype == torch.float32:
-        to = r.choice(["float16", "bfloat16"])
-        return [["to", to]], t.to(getattr(torch, to))
-    name, v = r.choice(["add", "sub", "mul", "div"]), r.choice([255, 1 / 255, r.uniform(0.1, 3)])
-    if r.random() < 0.5:
-        return [[name, v]], getattr(t, name)(v)
-    v = numbers(r, n)
-    return [[name, v]], getattr(t, name)(torch.tensor(v, dtype=t.dtype)[:, None, None])
+    return [["pil_to_tensor"]], F.pil_to_tensor(im).contiguous().numpy()
 
 
 def chain(r, files, large=0.01):
@@ -441,8 +361,8 @@ def stream(count, seed, files):
         record(program, kind, data, result)
 
 
-NAMES = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming", 6: "mks2013", 7: "mks2021"}
-FILTER_AT = {"resize": 3, "affine": 4, "perspective": 4, "quad": 4}  # where an operation has its filter
+NAMES = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+FILTER_AT = {"resize": 3, "affine": 4, "perspective": 4}  # where an operation has its filter
 
 
 def name_of(maker, op):
@@ -462,20 +382,10 @@ def each(count):
             ops, result = [op] if op else [], b""
             try:
                 out = do() if op else im
-                ops, result = (ops + [["asarray"]], np.asarray(out).tobytes()) if out.mode == "1" else (ops, out.tobytes())
+                result = out.tobytes()
             except Exception:
                 pass
             record({"mode": mode, "size": im.size, "ops": ops} | OLDER, f"{kind} {name_of(name, op or [name])}", data, result)
-    for i in range(count * 4 if F is not None else 0):
-        r = random.Random(f"each tensor {i}")
-        mode, kind, _, data, im = source(r, 0.05)
-        if mode == "1":
-            continue
-        ops, out = tensor(r, im)
-        while not any(op[0] in ("tensor", "pil_to_tensor") for op in ops):
-            ops, out = tensor(r, im)
-        record({"mode": mode, "size": im.size, "ops": ops} | OLDER, f"{kind} {ops[-1][0]} (tensor)", data, np.ascontiguousarray(out).tobytes())
-
 
 def record(program, kind, data, result):
     for piece in (json.dumps(program).encode(), kind.encode(), data, result):
@@ -500,10 +410,10 @@ def odd(folder):
             continue
         box = (w // 4, h // 4, max(w // 4 + 1, w * 3 // 4), max(h // 4 + 1, h * 3 // 4))
         for name, ops, do in [
-            (f"decode {im.format}", [["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im))),
+            (f"decode {im.format}", [], lambda im: im),
             ("convert", [["convert", "RGB"]], lambda im: im.convert("RGB")),
             ("resize bicubic", [["convert", "RGB"], ["crop", *box], ["resize", 20, 20, 3]], lambda im: im.convert("RGB").crop(box).resize((20, 20), 3)),
-            ("transpose", [["crop", *box], ["transpose", 2], ["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im.crop(box).transpose(2)))),
+            ("transpose", [["crop", *box], ["transpose", 2]], lambda im: im.crop(box).transpose(2)),
             ("convert", [["convert", "L"]], lambda im: im.convert("L")),
             # Photos have many places between pixels of one value, which a sum rounded in another way loses.
             ("affine bicubic", [["convert", "RGB"], ["affine", w, h, TURN, 3, None]], lambda im: im.convert("RGB").transform(im.size, Image.Transform.AFFINE, TURN, 3)),
@@ -554,7 +464,7 @@ def odd_chunks(count, seed):
         r = random.Random(f"chunks {seed} {i}")
         mode, size = r.choice(["L", "LA", "RGB", "RGBA"]), (r.randint(1, 9), r.randint(1, 9))
         out = io.BytesIO()
-        of(mode, size, drawn(size[0] * size[1] * BANDS[mode], i, False)).save(out, "PNG")
+        of(mode, size, drawn(size[0] * size[1] * len(mode), i, False)).save(out, "PNG")
         data = out.getvalue()
         head, pixels, end = data[:33], data[41:-16], data[-12:]
         cut = r.choice([len(pixels), len(pixels), r.randrange(len(pixels) + 1), len(pixels) - r.randrange(9)])

@@ -63,6 +63,10 @@ class Unable(Gone):
     """The daemon cannot compute the batches, because of an outage or its own fault."""
 
 
+class Unread(Gone):
+    """The daemon does not read a picture that Pillow may read."""
+
+
 class Connection:
     """A socket that carries packets: JSON objects, some with descriptors."""
 
@@ -669,7 +673,8 @@ class Session:
         sentence = packet["text"] + (f" ({hint})" if hint else "")
         if packet.get("fatal"):
             self._connection.close()
-            raise (Unable if packet.get("kind") else StokerError)(sentence)
+            kind = packet.get("kind")
+            raise (Unread if kind == "unsupported" else Unable if kind else StokerError)(sentence)
         self._say(sentence)
 
     def _send(self, packet: dict[str, Any]) -> None:

@@ -610,7 +610,8 @@ def _count_fetch(tally: Tally, deferred: bool) -> None:
 def _run_deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
     """Run a fetch with its pictures deferred, then have the daemon compute them. The script's code
     runs once."""
-    Recording.now = recording
+    line, Recording.now = materializer.line, recording
+    before = 0 if line is None else line.spent
     try:
         try:
             with replacements.replacing():
@@ -623,7 +624,8 @@ def _run_deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
         materializer.finish(recording)
     finally:
         Recording.now = None
-        _count_fetch(recording.tally, recording.is_used)
+        # Pictures that are left in the batch were recorded, but Pillow has made them.
+        _count_fetch(recording.tally, line is not None and line.spent > before)
     return batch
 
 

@@ -53,6 +53,10 @@ class Samples(NamedTuple):
         return below if below and not below.startswith("/") else path
 
 
+#: Extensions of ImageFolder that the daemon does not read.
+_UNREAD = (".bmp", ".pgm", ".tif", ".tiff", ".webp")
+
+
 def read_samples(folder: DatasetFolder | pack.Pack, indices: list[int] | None) -> Samples:
     """Return a folder's samples, or those of a Subset. Raises Refused if they are unusual."""
     rows = folder.samples
@@ -64,6 +68,8 @@ def read_samples(folder: DatasetFolder | pack.Pack, indices: list[int] | None) -
         raise Refused("the Subset has indices that are not in its data set") from None
     if not rows:
         raise Refused("the data set is empty")
+    if (unread := next((path for path, _ in rows if path.lower().endswith(_UNREAD)), None)) is not None:
+        raise Refused(f"{unread} is no JPEG or PNG, and Pillow reads it for less")
     where = os.getcwd()
     root = os.path.join(where, os.fspath(folder.root)).rstrip("/")
     if not os.path.isdir(root or "/"):

@@ -21,7 +21,7 @@ from .._place import Place
 from .._verbs import StokerError
 from .._warning import say
 from ..daemon.deaths import Deaths
-from ..daemon.session import PROTOCOL, Delivery, Gone, Session, meeting_place
+from ..daemon.session import PROTOCOL, Delivery, Gone, Session, Unread, meeting_place
 from . import order
 from .order import Plan
 
@@ -233,7 +233,7 @@ class Feeder:
         why, worked = error, self._worked
         while True:
             self._end_session(error)
-            if not self._deaths.bear(worked):
+            if isinstance(error, Unread) or not self._deaths.bear(worked):
                 return self._continue_with_pillow(why)
             worked = False
             try:

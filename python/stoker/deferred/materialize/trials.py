@@ -37,17 +37,16 @@ _TABLE = [(value * 7 + 3) % 256 for value in range(256)]
 _ROWS: list[tuple[str, str, list[list[Op]]]] = [
     ("JPEG", "RGB420 RGB444 RGB422 RGB420p RGB420w L Lp", [[]]),
     ("JPEG", "RGB420w", [[("crop", 17, 11, 98, 70), ("resize", 33, 33, 2, None)]]),
-    ("PNG", "L P LA RGB RGBA", [[]]),
-    ("convert", "L LA P RGB RGBA", [[("convert", mode)] for mode in ("L", "RGB")]),
-    ("convert", "L RGB", [[("convert", mode)] for mode in ("LA", "RGBA")]),
-    ("crop", "L RGB RGBA", [[("crop", 3, 5, 20, 18)], [("crop", -3, 5, 20, 90)]]),
+    ("PNG", "L RGB", [[]]),
+    ("convert", "L", [[("convert", "RGB")]]),
+    ("convert", "RGB", [[("convert", "L")]]),
+    ("crop", "L RGB", [[("crop", 3, 5, 20, 18)], [("crop", -3, 5, 20, 90)]]),
     ("resize", "RGB RGBw", [[("resize", 17, 13, kind, None)] for kind in range(6)]),
     ("resize", "RGB L", [[("resize", 47, 61, kind, None)] for kind in range(6)]),
     ("resize", "RGBw", [[("resize", 140, 20, 2, (1.5, 2.25, 112.0, 77.75))], [("resize", 64, 96, 3, None)]]),
     ("resize", "L", [[("resize", 11, 40, 3, None)]]),
-    ("resize", "P LA RGBA", [[("resize", 11, 40, 0, None)]]),
     ("reduce", "L RGB", [[("reduce", 2, 3, (0, 0, 33, 27))], [("reduce", 4, 4, (1, 2, 30, 25))]]),
-    ("transpose", "L RGB RGBA", [[("transpose", method)] for method in range(7)]),
+    ("transpose", "L RGB", [[("transpose", method)] for method in range(7)]),
     ("affine", "L RGB", [[("affine", 33, 27, a, kind, fill)] for a, fill in ((TURN, None),) for kind in (0, 2, 3)]),
     ("affine", "RGB", [[("affine", 40, 30, SHEAR, kind, [9, 200, 77])] for kind in (0, 2, 3)]),
     ("perspective", "L RGB", [[("perspective", 33, 27, _TILT, kind, None)] for kind in (0, 2, 3)]),
@@ -148,13 +147,11 @@ def sources() -> dict[str, Source]:
         image = Image.frombytes(mode, (width, height), pixels.tobytes())
         if black:
             image = image.point(lambda value: 255 * (value > 127))
-        if mode == "P":
-            image.putpalette(chance.randbytes(768))
         return image
 
     found = {}
     for name, mode, size in (
-        *((mode, mode, (33, 27)) for mode in ("L", "P", "LA", "RGB", "RGBA")),
+        *((mode, mode, (33, 27)) for mode in ("L", "RGB")),
         ("RGBw", "RGB", _WIDE),
     ):
         found[name] = encode_source(draw(mode, *size), "PNG", compress_level=1)

@@ -15,14 +15,13 @@ from __future__ import annotations
 import copy
 import functools
 import importlib.util
-import itertools
 import operator
 import os
 import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from ...daemon import files as _files
@@ -44,9 +43,7 @@ Op = tuple[Any, ...]  # name and arguments; JSON can hold them
 #: Operations, file formats and dtypes that the daemon computes differently from the installed
 #: libraries: the libraries compute these. trust.py fills it before anything is deferred.
 untrusted: set[str] = set()
-BANDS = {"L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
-_PLAIN = {"L", "RGB"}  # modes that all operations support; the others support copy, crop, transpose and convert
-_CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L"), ("P", "RGB")}
+BANDS = {"L": 1, "RGB": 3}  # the modes that are deferred
 _FILTERS = range(6)  # of Image.Resampling, as Pillow had them before 13
 PIXELS = "the pixels of a picture"  # for report_need
 _LIMIT = 1 << 24  # of sides and coordinates, so that sums do not overflow
@@ -193,7 +190,7 @@ class Recipe:
 
     @property
     def bands(self) -> int:
-        return BANDS.get(self.mode, 1)
+        return BANDS[self.mode]
 
     def then(self, *op: Any, mode: str | None = None, size: tuple[int, int] | None = None) -> Recipe:
         after = Recipe(self.source, (*self.ops, op), mode or self.mode, size or self.size)
@@ -219,7 +216,7 @@ class Recipe:
         return Recipe(self.source, self.ops, self.mode, self.size)
 
     def convert(self, mode: str, *dither: Any) -> Any:
-        if (self.mode, mode) in _CONVERSIONS:
+        if mode != self.mode and mode in BANDS:
             return self.then("convert", mode, mode=mode)
         return self.materialize().convert(mode, *dither)
 
@@ -246,12 +243,7 @@ class Recipe:
 
     def reduce(self, factor: tuple[int, int], box: tuple[int, int, int, int]) -> Any:
         numbers, edges = as_integers(factor), as_integers(box)
-        if (
-            self.mode in _PLAIN
-            and len(numbers) == 2
-            and len(edges) == 4
-            and all(0 < number < _LIMIT for number in numbers)
-        ):
+        if len(numbers) == 2 and len(edges) == 4 and all(0 < number < _LIMIT for number in numbers):
             (x, y), (left, top, right, bottom) = numbers, edges
             if 0 <= left < right <= self.size[0] and 0 <= top < bottom <= self.size[1]:
                 return self.then("reduce", x, y, edges, size=(-(-(right - left) // x), -(-(bottom - top) // y)))
@@ -276,7 +268,7 @@ class Recipe:
 
     def gaussian_blur(self, radius: tuple[float, float], *passes: Any) -> Any:
         radii = as_floats((radius, radius) if type(radius) in (int, float) else radius)  # a single number in Pillow 10
-        if self.mode != "P" and not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
+        if not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
             return self.then("gaussian_blur", *radii)
         return self.materialize().gaussian_blur(radius, *passes)
 
@@ -315,13 +307,13 @@ def as_floats(values: Iterable[object]) -> list[float]:
     return numbers if all(abs(number) < _LIMIT for number in numbers) else []
 
 
-def find_recipe(image: Image, modes: Container[str] = _PLAIN) -> Recipe | None:
+def find_recipe(image: Image) -> Recipe | None:
     """Return an image's recipe, or None if it must not be recorded on. A file just opened gets one
     here."""
     recipe = getattr(image, "_im", None)
     if recipe is None:
         recipe = _defer_decoding(image)
-    if type(recipe) is not Recipe or recipe.value is not None or recipe.mode not in modes:
+    if type(recipe) is not Recipe or recipe.value is not None:
         return None
     if not getattr(_thread, "recording", None):
         return None
@@ -374,7 +366,7 @@ def _is_untouched(image: Image) -> bool:
     mode, size = image.mode, image.size
     if len(image.tile) != 1 or image.decoderconfig or not _OVERRIDES.isdisjoint(vars(image)):
         return False
-    return mode in _PLAIN and tuple(image.tile[0]) == ("jpeg", (0, 0, *size), 0, (mode, ""))
+    return mode in BANDS and tuple(image.tile[0]) == ("jpeg", (0, 0, *size), 0, (mode, ""))
 
 
 _OVERRIDES = {"load", "load_read", "load_prepare", "load_end"}
@@ -695,7 +687,7 @@ def _wrap_load(original: Callable[..., Any]) -> Any:
 def _wrap_load_file(original: Callable[..., Any]) -> Any:
     @functools.wraps(original)
     def load(self: Any) -> Any:
-        if find_recipe(self, BANDS):
+        if find_recipe(self):
             return _Pixels(self)
         if self.tile:
             share.count_load(self, Recording.find_asking if recording() else None)
@@ -710,7 +702,7 @@ def _lend_core(original: Callable[..., Image]) -> Any:
 
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        recipe = find_recipe(self, BANDS)
+        recipe = find_recipe(self)
         if recipe is None:
             return original(self, *args, **kwargs)
         before, _thread.lent = getattr(_thread, "lent", None), recipe

@@ -22,7 +22,6 @@ from ..materialize.dispatch import materializer
 from ..recipes import share
 from ..recipes.job import compute_table
 from ..recipes.pictures import (
-    BANDS,
     Recipe,
     Recording,
     find_recipe,
@@ -442,7 +441,7 @@ _BYTES_STEPS = {key: Steps(layout, (), layout) for key, layout in _LAYOUTS.items
 def _find_picture(pic: Image) -> Recipe | None:
     """Return the recipe of a picture whose tensor may be deferred."""
     found = recording()
-    return find_recipe(pic, BANDS) if found is not None and found.tensors else None
+    return find_recipe(pic) if found is not None and found.tensors else None
 
 
 def _record_to_tensor(original: Callable[..., torch.Tensor], pic: Image) -> Any:

@@ -242,7 +242,7 @@ class _Recorder:
     def find_recipe(self, img: Image) -> Recipe | None:
         """Return an image's recipe, if all operations here can be recorded on it."""
         recipe = img._im if type(img) is self._image else None
-        plain = type(recipe) is Recipe and recipe.value is None and not recipe.late and recipe.mode in _pictures._PLAIN
+        plain = type(recipe) is Recipe and recipe.value is None and not recipe.late
         return recipe if plain else None
 
     def to_object(self, img: Image | torch.Tensor, pending: Recipe | Plan | None) -> Any:
