@@ -150,14 +150,3 @@ func (n *Numbers) Write(dst, pixels []byte) {
 		binary.LittleEndian.PutUint16(dst[2*i:], n.short[pixels[i]])
 	}
 }
-
-// Append appends a number that does not come from a pixel.
-func Append(dst []byte, v float32, dtype string) []byte {
-	switch dtype {
-	case "float16":
-		return binary.LittleEndian.AppendUint16(dst, float16(v))
-	case "bfloat16":
-		return binary.LittleEndian.AppendUint16(dst, bfloat16(v))
-	}
-	return binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
-}

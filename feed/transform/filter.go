@@ -32,7 +32,7 @@ var filters = map[string]*filter{
 
 // Numbers for the filters of torch's resize of bytes, which Pillow does not use.
 const (
-	TorchBilinear = 8 + iota
+	TorchBilinear = 6 + iota
 	TorchBicubic
 )
 
@@ -44,8 +44,6 @@ var resampling = [...]*filter{
 	3:             filters["bicubic"],
 	4:             {support: 0.5, at: boxFilter},
 	5:             {support: 1, at: hamming},
-	6:             {support: 2.5, at: magic2013},
-	7:             {support: 4.5, at: magic2021},
 	TorchBilinear: {support: 1, at: triangle, short: true},
 	TorchBicubic:  {support: 2, at: keysCubic, short: true},
 }
@@ -83,37 +81,6 @@ func sinc(x float64) float64 {
 	}
 	x *= math.Pi
 	return math.Sin(x) / x
-}
-
-// magic2013 and magic2021 are the magic kernels with sharpening, johncostella.com/magic.
-func magic2013(x float64) float64 {
-	x = math.Abs(x)
-	switch {
-	case x < 0.5:
-		return wheel.Sum(-7.0/4, float64(x*x), 17.0/16)
-	case x < 1.5:
-		return (1 - x) * (7.0/4 - x)
-	case x < 2.5:
-		return -1.0 / 8 * float64((x-5.0/2)*(x-5.0/2))
-	}
-	return 0
-}
-
-func magic2021(x float64) float64 {
-	x = math.Abs(x)
-	switch {
-	case x < 0.5:
-		return wheel.Sum(-239.0/144, float64(x*x), 577.0/576)
-	case x < 1.5:
-		return 35.0 / 36 * (x - 1) * (x - 239.0/140)
-	case x < 2.5:
-		return 1.0 / 6 * (x - 2) * (65.0/24 - x)
-	case x < 3.5:
-		return 1.0 / 36 * (x - 3) * (x - 15.0/4)
-	case x < 4.5:
-		return -1.0 / 288 * float64((x-9.0/2)*(x-9.0/2))
-	}
-	return 0
 }
 
 func triangle(x float64) float64 {

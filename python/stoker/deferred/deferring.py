@@ -596,7 +596,8 @@ def _is_memory_scarce() -> bool:
 
 _NOTHING = (
     "no picture of the first batches can wait: they are made as without stoker (JPEGs that Pillow or torchvision.io "
-    "opens are fed; other files, NumPy arrays, OpenCV, video, audio and text are left to their libraries)"
+    "opens and that become tensors are fed; pictures in a batch, other files, NumPy arrays, OpenCV, video, audio and "
+    "text are left to their libraries)"
 )
 
 
