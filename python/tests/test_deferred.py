@@ -208,15 +208,15 @@ class RecordedTest(DeferredCase):
         self.assertEqual(asked, [0])
 
     def test_nothing_waits(self):
-        """What has no pictures, or others read them, is as without us, which is said once."""
+        """What has no pictures, or others read them, or they stay pictures, is as without us, which is said once."""
         def said(read):
             with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(payoff, "_TRIED", 3):
                 list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, read), collate_fn=list))
             return stderr.getvalue()
 
-        for read in (len, torchvision.io.read_file):
+        for read in (len, torchvision.io.read_file, pipelines.opened):
             self.assertRegex(said(read), "^stoker: feed: no picture of the first batches can wait: they are made as without stoker .*\n$")
-        self.assertEqual(said(pipelines.opened), "")
+        self.assertEqual(said(lambda path: pipelines.F.to_tensor(pipelines.opened(path))), "")
 
     def test_losses(self):
         for name in ("folder", "reference", "mixup"):
