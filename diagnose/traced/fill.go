@@ -223,7 +223,9 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 	for _, q := range []*diagnose.Quantity{&c.DeviceWaitsForLaunch, &c.DeviceWaitsInLongGaps} {
 		q.Score *= 1 - c.DeviceBusy.Score // the gaps of a device that works nearly all the time limit nothing
 	}
-	if diagnose.HoldsQueue(t.d.Share(t.d.Causes[idle.DeviceWait]), c.Idle) { // what was launched does not start
+	held := t.d.Share(t.d.Causes[idle.DeviceWait])
+	holds := diagnose.HoldsQueue(held, c.Idle)
+	if holds { // what was launched does not start
 		c.InputShort.Score, c.DeviceWaitsForLaunch.Score, c.DeviceWaitsInLongGaps.Score = 0, 0, 0
 	}
 	c.CollectivesRunAlone = diagnose.AskShare("Do collectives run without computation beside them?", t.parts.Exchange,
@@ -231,6 +233,9 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 		WithEvidence(t.parts.Exchange, "ratio", "trace.communication",
 			"collectives run alone or are waited for %s of the window%s", quantity.Percent(t.parts.Exchange),
 			t.describeOpening())
+	if holds && held > t.parts.Exchange { // they wait for devices that somebody else holds, too
+		c.CollectivesRunAlone.Score = 0
+	}
 	c.CopiesTakeTime, c.RoomForCopies = t.askCopies(), diagnose.Quantity{}
 	c.OneRankLate = t.askOneRankLate()
 	for _, q := range []*diagnose.Quantity{
