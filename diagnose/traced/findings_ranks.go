@@ -25,11 +25,15 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 			count, time = count+total.Count, time+total.Time
 		}
 	}
-	alone := float64(t.d.Communication) / float64(max(1, time))
+	alone, apart := t.d.Communication, t.describeOpening()
+	if apart != "" { // the others are as long as they are
+		count, time, alone = count-1, time-t.d.Opening, alone-t.d.Opening
+	}
 	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window%s: %.0f per step, %s each, %s "+
 		"of their time without computation beside them",
-		quantity.Percent(t.parts.Exchange), t.describeOpening(), float64(count)/t.countSteps(),
-		quantity.AboutSeconds(toSeconds(time/int64(max(1, count)))), quantity.Percent(min(1, alone)))
+		quantity.Percent(t.parts.Exchange), apart, float64(count)/t.countSteps(),
+		quantity.AboutSeconds(toSeconds(time/int64(max(1, count)))),
+		quantity.Percent(min(1, max(0, float64(alone))/float64(max(1, time)))))
 	if perStep := float64(count) / t.countSteps(); perStep > diagnose.ManyExchanges {
 		f.Text += ": so many small ones cost latency, not bytes"
 	}
