@@ -108,6 +108,56 @@ func TestAdviceOfTrainingIsForTraining(t *testing.T) {
 	}
 }
 
+// What changes the batches that the optimizer sees comes after all else.
+func TestOtherTrainingComesLast(t *testing.T) {
+	run := exchangeLoop("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)", true).read(t)
+	plan := advise.Rank(run, judge.Judge(run))
+	if n := len(plan.Fixes); n < 2 || plan.Fixes[0].Risk == advise.LearningRisk || plan.Fixes[n-1].Risk != advise.LearningRisk {
+		t.Errorf("%+v", plan.Fixes)
+	}
+}
+
+// What is said of collectives beside the first one is not said of it, too.
+func TestTheFirstCollectiveIsApart(t *testing.T) {
+	k := &kinetoFile{}
+	k.put("user_annotation", "ProfilerStep#0", 0, 100_000, 1, "")
+	for n := range 4 {
+		length := 4000.0
+		if n == 0 {
+			length = 20_000
+		}
+		for i := range 10 {
+			k.launch(20+200*float64(n)+10*float64(i), 700, "aten::mm", tensorGEMM)
+		}
+		k.launch(190+200*float64(n), length, "", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)")
+	}
+	v := judge.Judge(k.read(t))
+	at := slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingExposedCommunication })
+	if at < 0 || !strings.Contains(v.Findings[at].Text, "3 per step, 4 ms each, 100 %") {
+		t.Errorf("%s: %+v", v.Class, v.Findings)
+	}
+}
+
+// A device on which launched work does not start for longer than collectives take is not said to wait for them.
+func TestAHeldDeviceIsNoNetwork(t *testing.T) {
+	for held, want := range map[float64]bool{5000: false, 0: true} {
+		k := &kinetoFile{}
+		for n := range 8 {
+			at := 10_000 * float64(n)
+			k.put("user_annotation", fmt.Sprintf("ProfilerStep#%d", n), at, 9990, 1, "")
+			k.device = at + held
+			for i := range 10 {
+				k.launch(at+20+10*float64(i), (9700-held-3500)/10, "aten::mm", tensorGEMM)
+			}
+			k.launch(at+150, 3500, "", "ncclDevKernel_SendRecv(x)")
+			k.put("cuda_runtime", "cudaDeviceSynchronize", at+200, 9700, 1, "")
+		}
+		if v := judge.Judge(k.read(t)); (v.Class == diagnose.NetworkBound) != want {
+			t.Errorf("held %.0f us of 10,000: %s", held, v.Class)
+		}
+	}
+}
+
 func advises(plan advise.Plan, s stoker.Setting) bool {
 	return slices.ContainsFunc(plan.Fixes, func(f advise.Fix) bool {
 		return slices.ContainsFunc(f.Changes, func(c stoker.Change) bool { return c.Setting == s })

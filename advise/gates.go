@@ -144,6 +144,8 @@ func (g *gain) checkAim() string {
 			continue
 		}
 		switch {
+		case class == diagnose.Unknown:
+			return "what limits the steps is not known"
 		case !slices.ContainsFunc(aim.classes, class.Is):
 			return fmt.Sprintf("%s are not the limit: this is %s", aim.shortens, withoutKind(class))
 		case aim.busy && class != diagnose.LaunchBound && kernels < mostlyBusy:

@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"math"
 	"path"
 	"slices"
@@ -50,6 +51,15 @@ func (a adviser) proposeTraced(plan *Plan) {
 	sort.SliceStable(fixes,
 		func(i, j int) bool { return fixes[i].Forecast.Speedup.High > fixes[j].Forecast.Speedup.High })
 	plan.Fixes = append(plan.Fixes, fixes...)
+	slices.SortStableFunc(plan.Fixes, func(f, g Fix) int { return cmp.Compare(learns(f), learns(g)) })
+}
+
+// learns is 1 of a change after which the optimizer sees other batches, which nobody asked for: it comes last.
+func learns(f Fix) int {
+	if f.Risk == LearningRisk {
+		return 1
+	}
+	return 0
 }
 
 // lineOf is the program's line that a finding is about, file:line; "" if it was not recorded.
