@@ -40,7 +40,7 @@ func (t *filler) listRows(run *recording.Run) []diagnose.Row {
 	if judged == nil {
 		return nil
 	}
-	judged.Count, judged.Waits, judged.Saves = len(t.d.Steps), t.listWaits(), judged.Idle
+	judged.Count, judged.Waits, judged.Saves = t.countOf(run, t.judgedRow()), t.listWaits(), judged.Idle
 	var out []diagnose.Row
 	for _, w := range diagnose.LedgerRows {
 		if r := rows[diagnose.RowName(w.Name)]; r != nil {
@@ -48,6 +48,18 @@ func (t *filler) listRows(run *recording.Run) []diagnose.Row {
 		}
 	}
 	return out
+}
+
+// countOf is how many steps a row has: those that are judged, and the others of it that were recorded.
+func (t *filler) countOf(run *recording.Run, row diagnose.RowName) (n int) {
+	if t.d.Seen > 1 {
+		for _, s := range t.recordedSteps(run) {
+			if s.row == row {
+				n++
+			}
+		}
+	}
+	return max(n, len(t.d.Steps))
 }
 
 // cutRecording cuts the recording: the time before the first step or the judged window is the start, the
@@ -109,10 +121,10 @@ func (t *filler) judgedRow() diagnose.RowName {
 		return diagnose.RowOf(t.d.Apart)
 	case t.grounds.Program == diagnose.Training:
 		return diagnose.RowTraining
-	case len(t.d.Steps) < 2, diagnose.IsBare(t.grounds.Framework):
-		return diagnose.RowUnknown
+	case t.grounds.Program == diagnose.Inference && len(t.d.Steps) > 1 && !diagnose.IsBare(t.grounds.Framework):
+		return diagnose.RowInference
 	}
-	return diagnose.RowInference
+	return diagnose.RowUnknown
 }
 
 // measureBusy is for how long anything ran on the judged device in each of some stretches, which are in

@@ -53,12 +53,37 @@ func TestRowsAddUpToTheRecording(t *testing.T) {
 	}
 }
 
-// The steps of a program without a model are no inference.
+// The steps of a program without a model are no inference, nor are those of one that may train.
 func TestStepsWithoutAModelAreNoInference(t *testing.T) {
-	for framework, want := range map[string]diagnose.RowName{"CUDA": diagnose.RowUnknown, "": diagnose.RowInference} {
-		f := &filler{d: &idle.Device{Steps: make([]idle.Step, 8)}, grounds: diagnose.Grounds{Framework: framework}}
-		if row := f.judgedRow(); row != want {
-			t.Errorf("%q: %s, want %s", framework, row, want)
+	for _, c := range []struct {
+		grounds diagnose.Grounds
+		want    diagnose.RowName
+	}{
+		{diagnose.Grounds{Framework: "CUDA", Program: diagnose.Inference}, diagnose.RowUnknown},
+		{diagnose.Grounds{Program: diagnose.Inference}, diagnose.RowInference},
+		{diagnose.Grounds{}, diagnose.RowUnknown},
+		{diagnose.Grounds{Program: diagnose.Training}, diagnose.RowTraining},
+	} {
+		f := &filler{d: &idle.Device{Steps: make([]idle.Step, 8)}, grounds: c.grounds}
+		if row := f.judgedRow(); row != c.want {
+			t.Errorf("%+v: %s, want %s", c.grounds, row, c.want)
 		}
+	}
+}
+
+// A row counts the steps whose time it has, also one that is not judged.
+func TestRowsCountTheirSteps(t *testing.T) {
+	const ms = int64(1e6)
+	run := &recording.Run{Steps: []recording.Step{
+		{Start: 0, Period: 0.1, Phase: recording.Train}, {Start: 0.1, Period: 0.1, Phase: recording.Train},
+		{Start: 0.2, Period: 0.1, Phase: recording.Train},
+	}}
+	d := &idle.Device{Process: -1, From: 100 * ms, To: 300 * ms, Seen: 3, Steps: make([]idle.Step, 2)}
+	f := &filler{
+		t: &recording.Timeline{End: 300 * ms, Devices: []recording.Device{{}}}, all: &idle.Analysis{}, d: d,
+		grounds: diagnose.Grounds{Program: diagnose.Training},
+	}
+	if rows := f.listRows(run); len(rows) != 1 || rows[0].Count != 3 || math.Abs(rows[0].Seconds-0.3) > 1e-9 {
+		t.Errorf("%+v, want one row of three steps in 0.3 s", rows)
 	}
 }
