@@ -2,10 +2,12 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Crowded says why more workers would only wait for each other: the job itself, or its
@@ -208,8 +210,16 @@ func (v *Verdict) Do() string {
 	if do := v.Grounds.fewerBytes(); v.Class == TransferBound && do != "" {
 		return do
 	}
+	if k := v.Shares.Kernel + v.Shares.Copy; v.Class == CPUBound && v.Device >= 0 && k > 0 && k < littleToHide {
+		return fmt.Sprintf("do less of it, or make it faster: the device works %s of the window, too little to hide it "+
+			"behind", quantity.Percent(k))
+	}
 	return v.Grounds.keepData(v.Class, cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do()))
 }
+
+// littleToHide is the share of the window in the device's work below which nothing is gained by work of the host
+// beside it. [J] As a gain of 5 %.
+const littleToHide = 0.05
 
 // cureOf names the finding whose advice other frameworks take for that of a class: the
 // class's own words are PyTorch's.

@@ -415,6 +415,9 @@ func SayRisk(f advise.Fix) string {
 	if f.Risk == advise.NoRisk && f.Mind != "" {
 		return ""
 	}
+	if f.Risk == advise.LearningRisk && f.Lossless {
+		return "if it trains, the optimizer sees other batches, and the learning rate follows"
+	}
 	return map[advise.Risk]string{
 		advise.NoRisk: "none", advise.MemoryRisk: "it takes more memory",
 		advise.SeedRisk:     "other random numbers, as with another seed",

@@ -24,10 +24,27 @@ func TestTheLeadingFindingIsNext(t *testing.T) {
 		"kernels beside it":   {diagnose.GPUBound, []diagnose.Finding{host, allocator}, "allocate once"},
 		"allocations":         {diagnose.CPUBound, []diagnose.Finding{allocator, host}, "allocate once"},
 		"the host's own work": {diagnose.CPUBound, []diagnose.Finding{host, allocator}, "do it ahead"},
+		"gaps beside kernels": {diagnose.GPUBound, []diagnose.Finding{host}, "1.25x as fast at most"},
+		"little to hide":      {diagnose.CPUBound, []diagnose.Finding{host}, "too little to hide it behind"},
 	} {
 		v := diagnose.Verdict{Class: c.class, Device: 0, Findings: c.findings}
+		switch name {
+		case "gaps beside kernels":
+			v.Idle = 0.2
+		case "little to hide":
+			v.Shares.Kernel = 0.02
+		}
 		if next, _ := sayNext(v, advise.Plan{}, "FILE"); !strings.Contains(next, c.want) {
 			t.Errorf("%s: %q, want %q", name, next, c.want)
+		}
+	}
+}
+
+// A program that nothing shows to train is told what a larger batch means if it does.
+func TestTheRiskOfBatches(t *testing.T) {
+	for lossless, want := range map[bool]string{true: "if it trains, the optimizer", false: "the optimizer"} {
+		if said := SayRisk(advise.Fix{Risk: advise.LearningRisk, Lossless: lossless}); !strings.HasPrefix(said, want) {
+			t.Errorf("%v: %q, want %q", lossless, said, want)
 		}
 	}
 }
