@@ -354,7 +354,8 @@ func (m *merger) foreign() error {
 	if s.strange[autogradName] > 0 {
 		return &ForeignError{
 			"torch.autograd.profiler's own export, not torch.profiler's",
-			"record with torch.profiler and export_chrome_trace",
+			"record with torch.profiler and export_chrome_trace: this one has no kernels, only the time between two " +
+				"events around each operator, and does not tell when the device was idle",
 		}
 	}
 	if s.strange["Op"] > 0 {
