@@ -23,13 +23,15 @@ type Case struct {
 	OnlySkips     bool    // batches are fetched and thrown away, and nothing else was done yet
 
 	// What kind of recording a trace is.
-	ModelComputes  bool    // operators of a model are in a recording without a device's work
-	DeviceSign     string  // what shows that a device was used in such a recording: an operator, a device's name; ""
-	DeviceListed   bool    // DeviceSign is no more than a device that the file lists
-	IsStartUp      bool    // a program's start: most idle time is what happens once
-	InsteadOfSteps string  // what was recorded instead of steady steps, "graph capture"; "" if it has some
-	Recorder       float64 // share of the window that is idle because the host was recorded
-	Causes         []Cause // of idle time, most first
+	ModelComputes  bool       // operators of a model are in a recording without a device's work
+	DeviceSign     string     // what shows that a device was used in such a recording: an operator, a device's name; ""
+	CPUWork        []Evidence // that operators of the CPU alone take much of such a recording
+	HostLoading    []Evidence // that the loop is inside its loader for much of it
+	DeviceListed   bool       // DeviceSign is no more than a device that the file lists
+	IsStartUp      bool       // a program's start: most idle time is what happens once
+	InsteadOfSteps string     // what was recorded instead of steady steps, "graph capture"; "" if it has some
+	Recorder       float64    // share of the window that is idle because the host was recorded
+	Causes         []Cause    // of idle time, most first
 	GapEvidence    []Evidence
 	WarmUpEvidence []Evidence
 

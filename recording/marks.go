@@ -425,6 +425,12 @@ func DeviceSign(name string) bool {
 		"aten::record_stream", "aten::pin_memory") && !strings.Contains(name, "for_cpu")
 }
 
+// CPUSign reports whether an operator of PyTorch, or of vLLM, runs on a CPU alone.
+func CPUSign(name string) bool {
+	return ContainsAny(name, "aten::mkldnn_", "aten::_slow_conv2d", "_flash_attention_for_cpu", "_C::onednn_",
+		"_C::cpu_", "_C::weight_packed_linear")
+}
+
 // XLASign reports whether a name comes from a program compiled by XLA.
 func XLASign(name string) bool {
 	return ContainsAny(name, "loop_", "input_reduce_", "wrapped_", "gemm_fusion_") &&

@@ -158,7 +158,7 @@ const leastCause = 0.05
 // FurtherEvidence returns the evidence that a lead does not contain.
 func FurtherEvidence(v diagnose.Verdict) []string {
 	lines := ListEvidence(v)
-	if len(lines) > 0 && v.Class != diagnose.Unknown {
+	if len(lines) > 0 && (v.Class != diagnose.Unknown || lines[0] == sayWhy(v)) {
 		lines = lines[1:]
 	}
 	return lines

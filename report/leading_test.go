@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -46,5 +47,27 @@ func TestTheRiskOfBatches(t *testing.T) {
 		if said := SayRisk(advise.Fix{Risk: advise.LearningRisk, Lossless: lossless}); !strings.HasPrefix(said, want) {
 			t.Errorf("%v: %q, want %q", lossless, said, want)
 		}
+	}
+}
+
+// The first line of evidence is not said again where the lead has it.
+func TestEvidenceIsSaidOnce(t *testing.T) {
+	v := diagnose.Verdict{Class: diagnose.Unknown, Idle: math.NaN(), Stall: math.NaN(), Evidence: []diagnose.Evidence{
+		{Text: "no work of a device"}, {Text: "the loop is inside its loader"},
+	}}
+	if further := FurtherEvidence(v); len(further) != 1 || further[0] != "the loop is inside its loader" {
+		t.Errorf("%q", further)
+	}
+}
+
+// Advice on the host's work is denied by what the plan says of it.
+func TestDeniedHostWork(t *testing.T) {
+	f := diagnose.Finding{Name: diagnose.FindingHostWork, Advice: "do it in another thread"}
+	plan := advise.Plan{Rejected: []advise.Rejected{{Name: advise.Overlap, Why: "the host reads results", Gate: advise.Program}}}
+	if set, denied := AdviceOn(f, plan); set != "" || !strings.Contains(denied, "reads results") {
+		t.Errorf("%q, %q", set, denied)
+	}
+	if set, _ := AdviceOn(f, advise.Plan{}); set != f.Advice {
+		t.Errorf("%q", set)
 	}
 }

@@ -44,7 +44,7 @@ func TestBadFiles(t *testing.T) {
 		"bomb in zstd":      {"t.json.zst", packedZstd(t, append([]byte("["), bytes.Repeat([]byte(" "), 300<<20)...)), "malformed unpacks to far more"},
 		"chrome":            {"t.json", []byte(`{"traceEvents": [{"ph": "X", "cat": "devtools.timeline", "name": "RunTask", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]}`), "unsupported Chrome browser"},
 		"tensorflow":        {"t.json", []byte(`{"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:GPU:0"}}, {"ph": "X", "name": "MatMul", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]}`), "unsupported TensorFlow"},
-		"autograd":          {"t.json", []byte(`[{"name": "aten::slice", "ph": "X", "ts": 136.7, "dur": 184.6, "tid": 1, "pid": "CPU functions", "args": {}}]`), "unsupported torch.autograd.profiler's own export"},
+		"autograd":          {"t.json", []byte(`[{"name": "aten::slice", "ph": "X", "ts": 136.7, "dur": 184.6, "tid": 1, "pid": "CUDA functions", "args": {}}]`), "unsupported torch.autograd.profiler's own export"},
 		"Proton":            {"a.hatchet", []byte("[\n {\n  \"children\": [{\"children\": [], \"frame\": {\"name\": \"k\"}, \"metrics\": {\"Count\": 1}}]}]"), `unsupported data="trace"`},
 		"Proton, edited":    {"a.hatchet", []byte("[\n {\n  \"children\": [{\"children\": []}\n   {\"children\": []}]}]"), "unsupported broken at line 4 (invalid character '{'"},
 		"no comma":          {"t.json", []byte("[{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 5, \"dur\": 1}\n,\n{\"ph\" \"X\"}]"), "unsupported broken at line 3"},

@@ -49,7 +49,7 @@ func withoutWork(c *diagnose.Case) []diagnose.Evidence {
 func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evidence {
 	switch {
 	case c.WorksRecorded == 0:
-		return withoutWork(c)
+		return slices.Concat(withoutWork(c), c.HostLoading)
 	case c.InsteadOfSteps != "":
 		return slices.Concat(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", "trace.kernel",
 			"all that was recorded is %s: it says nothing about steady steps (record later ones)", c.InsteadOfSteps),

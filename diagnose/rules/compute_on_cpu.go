@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -24,6 +25,10 @@ var computeOnCPU = Rule{
 		case c.WorksRecorded == 0 && c.DeviceSign != "" && !c.DeviceListed:
 			c.yes(diagnose.AskFact("Does the program compute on a device?", true, c.DeviceSign+" runs on a GPU alone"))
 			return 0
+		case c.WorksRecorded == 0 && len(c.CPUWork) > 0:
+			c.yes(diagnose.AskFact("Do operators that run on a CPU alone take much of the time?", true, c.CPUWork[0].Text))
+			c.because(slices.Concat(c.CPUWork, c.HostLoading))
+			return 0.9
 		case c.WorksRecorded == 0 && c.DeviceSign != "" && c.ModelComputes:
 			c.yes(diagnose.AskFact("Does the program compute on a device?", false, "the file lists one, and none of its work"))
 			return 0

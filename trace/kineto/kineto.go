@@ -52,6 +52,7 @@ func (m *merger) buildTrace() (*Trace, error) {
 	if s.isAscend() {
 		s.adoptAscend()
 	}
+	s.adoptAutograd()
 	s.dropLoose()
 	b := &builder{store: s, t: &recording.Timeline{Names: s.names}, threadOf: recording.NoPlaces(len(s.rows))}
 	b.sortRecords()

@@ -1,0 +1,57 @@
+package traced
+
+import (
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// mostlyCPU is the share of the recorded time in operators of the CPU alone from which the model computes there. [J]
+// A transform of pictures in a loop for a GPU takes less.
+const mostlyCPU = 0.2
+
+// leastLoading is the share of the recorded time inside the loader from which a file without work of a device says
+// so. [J]
+const leastLoading = 0.1
+
+// fillHost takes what the host's side tells of a file that holds no work of a device.
+func fillHost(c *diagnose.Case, t *recording.Timeline) {
+	all := t.End - t.Start
+	if all <= 0 {
+		return
+	}
+	if ns, name := sumSpans(t, recording.CPUSign); float64(ns) >= mostlyCPU*float64(all) {
+		c.CPUWork = diagnose.AddEvidence(nil, float64(ns)/float64(all), "ratio", "trace.host",
+			"operators that run on a CPU alone take %s of %s, %s above all, and no work of a device was recorded",
+			quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)), quote(name))
+	}
+	if ns, _ := sumSpans(t, recording.LoaderSpan); float64(ns) >= leastLoading*float64(all) {
+		share := float64(ns) / float64(all)
+		c.HostLoading = diagnose.AddEvidence(nil, share, "ratio", "trace.loader",
+			"the loop is inside its loader %s of %s: batches that are always there are worth at most %s",
+			quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)),
+			quantity.AboutRatio(1/(1-min(share, 0.99))))
+	}
+}
+
+// sumSpans adds up the spans of some names, those within another one of the same thread left out, and names the one
+// that takes most.
+func sumSpans(t *recording.Timeline, fits func(string) bool) (sum int64, most string) {
+	h, fit := &t.Host, make([]bool, len(t.Names))
+	for i, name := range t.Names {
+		fit[i] = fits(name)
+	}
+	until, of, at := make([]int64, len(t.Threads)), map[int32]int64{}, int32(-1)
+	for i, name := range h.Name {
+		thread := h.Thread[i]
+		if !fit[name] || h.Start[i] < until[thread] {
+			continue
+		}
+		until[thread] = h.End[i]
+		sum, of[name] = sum+h.End[i]-h.Start[i], of[name]+h.End[i]-h.Start[i]
+		if at < 0 || of[name] > of[at] {
+			at, most = name, t.Names[name]
+		}
+	}
+	return sum, most
+}
