@@ -11,6 +11,7 @@ import (
 // they advise in words.
 var answering = map[string][]stoker.Setting{
 	diagnose.FindingDataLoaderWait:       {stoker.NumWorkers},
+	diagnose.FindingHostWork:             {Overlap}, // which no setting does
 	diagnose.FindingPageableCopies:       {stoker.PinMemory},
 	diagnose.FindingSerialCopies:         {stoker.SideStream},
 	diagnose.FindingTinyCopies:           {stoker.MergeCopies},

@@ -117,6 +117,21 @@ func TestOtherTrainingComesLast(t *testing.T) {
 	}
 }
 
+// Copies that take a third of what kernels do are not the limit of one pass.
+func TestKernelsBesideCopies(t *testing.T) {
+	k := &kinetoFile{}
+	k.put("cpu_op", "aten::copy_", 0, 5000, 1, "")
+	k.put("cuda_runtime", "cudaMemcpyAsync", 5, 4900, 1, `"correlation":9001`)
+	k.put("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 100, 4800, 7, `"correlation":9001,"device":0,"stream":7,"bytes":19300000`)
+	k.device = 5000
+	for i := range 96 {
+		k.launch(5100+180*float64(i), 156, "aten::mm", tensorGEMM)
+	}
+	if v := judge.Judge(k.read(t)); !v.Class.Is(diagnose.GPUBound) {
+		t.Errorf("%s, shares %+v", v.Class, v.Shares)
+	}
+}
+
 // What is said of collectives beside the first one is not said of it, too.
 func TestTheFirstCollectiveIsApart(t *testing.T) {
 	k := &kinetoFile{}

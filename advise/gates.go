@@ -55,6 +55,7 @@ var gates = []struct {
 	{Evidence, "was the host's work recorded?", true, (*gain).boundUnseen},
 	{Physics, "who fills the page-locked memory?", true, (*gain).boundFilling},
 	{Evidence, "does the file show what repeats?", true, (*gain).checkRepeats},
+	{Program, "is it waiting that limits the steps?", true, (*gain).checkWaits},
 }
 
 // askGates returns the first gate that refuses a change, and why.
@@ -474,6 +475,14 @@ func (g *gain) checkRepeats() string {
 		return "the file shows no steps that follow each other: a first pass allocates what later ones reuse"
 	}
 	return ""
+}
+
+// checkWaits refuses to wait less often for a device that is the limit.
+func (g *gain) checkWaits() string {
+	if g.edit.SyncEvery == 0 || !g.verdict.Class.Is(diagnose.GPUBound) {
+		return ""
+	}
+	return "waits are not the limit: this is gpu-bound"
 }
 
 // describeSteps says how little of a program's steps a file shows.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -132,6 +133,7 @@ func TestGainsAreAboutWhatLimits(t *testing.T) {
 		"waiting beside a rank":   {stoker.SyncEvery, 50, diagnose.NetworkBound, 0.3, loop, 5, 8, "only wait for longer"},
 		"reading a loss":          {stoker.SyncEvery, 50, diagnose.CPUBound, 0.5, diagnose.Grounds{Program: diagnose.Training, Reads: 1}, 5, 1, ""},
 		"reading sizes":           {stoker.SyncEvery, 50, diagnose.CPUBound, 0.5, diagnose.Grounds{Program: diagnose.Training, Reads: 5}, 5, 1, "may decide"},
+		"reading, full device":    {stoker.SyncEvery, 50, diagnose.GPUMemory, 0.9, diagnose.Grounds{Framework: "CUDA"}, 5, 1, "waits are not the limit"},
 		"pinning, copies limit":   {stoker.PinMemory, true, diagnose.TransferBound, 0.5, loop, 5, 1, ""},
 		"pinning, made each time": {stoker.PinMemory, true, diagnose.CPUBound, 0.5, loop, 5, 1, "as long as is won"},
 	} {
@@ -142,9 +144,10 @@ func TestGainsAreAboutWhatLimits(t *testing.T) {
 		v.Costs.Window.Steps = make([]recording.Step, c.steps)
 		fix := Fix{Name: string(c.setting), Changes: []stoker.Change{{Setting: c.setting, To: c.to}}}
 		g := gain{evidence: evidence{adviser: adviser{run: run, verdict: v, costs: v.Costs}}, fix: &fix}
+		g.edit, _ = replay.EditOf(fix.Changes)
 		why := ""
 		for _, check := range []func() string{
-			g.checkTrial, g.checkAim, g.checkDone, g.checkRank, g.checkReads, g.checkRepeats,
+			g.checkTrial, g.checkAim, g.checkDone, g.checkRank, g.checkReads, g.checkRepeats, g.checkWaits,
 		} {
 			if why = check(); why != "" {
 				break

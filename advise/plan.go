@@ -21,6 +21,9 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 
 const readsDecide = "whether the program goes on by the value: one that decides what is trained is read in each step"
 
+// resultsDecide is the same of a program that does not train.
+const resultsDecide = "whether the program goes on by the result: one that decides what it does next is read in each step"
+
 // mindReads says of changes by which values are read less often what only the program's author knows.
 func mindReads(plan Plan) Plan {
 	for _, fixes := range [][]Fix{plan.Fixes, plan.Doubtful} {
@@ -28,6 +31,9 @@ func mindReads(plan Plan) Plan {
 			reads := func(c stoker.Change) bool { return c.Setting == stoker.SyncEvery }
 			if slices.ContainsFunc(fixes[i].Changes, reads) && fixes[i].Mind == "" {
 				fixes[i].Mind = readsDecide
+				if fixes[i].Lossless {
+					fixes[i].Mind = resultsDecide
+				}
 			}
 		}
 	}
