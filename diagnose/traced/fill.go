@@ -28,9 +28,13 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		c.IsTrial = true
 		c.ModelComputes = slices.Contains(run.Timeline.Host.Kind, recording.Op)
 		c.DeviceSign, c.DeviceListed = findDeviceSign(run)
+		fillHost(c, run.Timeline)
 		loader := c.Grounds.Loader
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
 		c.Grounds.Loader = loader
+		if c.ModelComputes && (c.DeviceSign == "" || c.DeviceListed) && c.LaunchCalls == 0 && c.Grounds.Framework == "" {
+			c.Grounds.Record = "if it computes on the CPU: " + diagnose.ComputeOnCPU.Do() + ". If not: " + c.Grounds.Record
+		}
 		if len(c.Doubts) > 0 {
 			c.Grounds.Record = "take the whole file, or record again: what this one lost may be the device's work"
 		}
@@ -196,6 +200,7 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 	if leads > c.DeviceBusy.Score && t.pacesSteps(run) {
 		leads = 0
 	}
+	unled := 1 - leads // of copies: those that take less than a faster device brings limit nothing
 	// A short wait for input limits nothing where a faster device brings more.
 	c.InputShort.Score *= 1 - leads*(1-diagnose.InputBesideDevice.Score(t.parts.Input))
 	if leads > c.DeviceBusy.Score {
@@ -237,6 +242,7 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 		c.CollectivesRunAlone.Score = 0
 	}
 	c.CopiesTakeTime, c.RoomForCopies = t.askCopies(), diagnose.Quantity{}
+	c.CopiesTakeTime.Score *= unled
 	c.OneRankLate = t.askOneRankLate()
 	for _, q := range []*diagnose.Quantity{
 		&c.DeviceBusy, &c.DeviceWaitsForLaunch, &c.DeviceWaitsInLongGaps,
@@ -313,7 +319,7 @@ func (t *filler) askCopies() diagnose.Quantity {
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
 		q = q.WithEvidence(float64(n), "copies", "trace.pageable",
-			"%d of those to the device come%s from pageable memory: %s", n, quantity.Ending(n, "s", ""),
+			"%d of the copies to the device come%s from pageable memory: %s", n, quantity.Ending(n, "s", ""),
 			t.grounds.Staging("staged by the CPU, and the launching thread waits"))
 	}
 	return q
