@@ -327,7 +327,10 @@ func (m *merger) foreign() error {
 	for _, name := range s.names {
 		switch {
 		case recording.ContainsAny(name, "/host:CPU", "/device:GPU", "/device:TPU", "/job:"):
-			return &ForeignError{"a trace of TensorFlow or XLA in JSON", "give the .xplane.pb that lies beside it"}
+			return &ForeignError{
+				"a trace of TensorFlow or XLA in JSON", "give the .xplane.pb that lies beside it. " +
+					"A timeline of RunMetadata (TensorFlow 1) has none: record with nsys profile, or tf.profiler.experimental",
+			}
 		case recording.ContainsAny(name, "CrRendererMain", "CrBrowserMain", "VizCompositorThread"):
 			return &ForeignError{
 				"a Chrome browser trace",
