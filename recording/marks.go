@@ -425,6 +425,9 @@ func DeviceSign(name string) bool {
 		"aten::record_stream", "aten::pin_memory") && !strings.Contains(name, "for_cpu")
 }
 
+// NoDeviceWork begins the note of a trace in which no device works.
+const NoDeviceWork = "The trace holds no work of a device: "
+
 // CPUSign reports whether an operator of PyTorch, or of vLLM, runs on a CPU alone.
 func CPUSign(name string) bool {
 	return ContainsAny(name, "aten::mkldnn_", "aten::_slow_conv2d", "_flash_attention_for_cpu", "_C::onednn_",

@@ -135,7 +135,7 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	t.locateCause(&f, cause)
 	t.grounds.HostWork.First = t.isFirst(place)
 	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s, while the launching thread does "+
-		"other work, the longest for %s", quantity.Percent(share), t.describeLongGaps(),
+		"other work, for up to %s at a time", quantity.Percent(share), t.describeLongGaps(),
 		quantity.AboutSeconds(toSeconds(place.To-place.From)))
 	if t.grounds.HostWork.First {
 		f.Text += ", before the first kernel"

@@ -291,7 +291,7 @@ func (m *merger) doubts(b *builder, out *Trace) {
 	s := m.store
 	if len(b.work) == 0 {
 		out.Warnings = append(out.Warnings,
-			"The trace holds no work of a device: record with ProfilerActivity.CUDA among the activities (for AMD "+
+			recording.NoDeviceWork+"record with ProfilerActivity.CUDA among the activities (for AMD "+
 				"too). The host's side was read.")
 	} else if len(b.host) == 0 {
 		out.Warnings = append(out.Warnings,
