@@ -44,6 +44,9 @@ func (t *filler) measureRecorder() {
 // start while the device is idle for the host's sake.
 func (t *filler) countFrames() (kept, inGaps int) {
 	f := &t.t.Frames
+	if len(f.Start) == 0 {
+		return 0, 0
+	}
 	at := 0
 	skip := func(until int64) (n int) {
 		for at < len(f.Start) && f.Start[at] < until {
