@@ -219,7 +219,7 @@ const (
 // worksOnce reports whether a few gaps between pieces of work are most of a recording of no several steps: the host
 // compiles, loads or calls things for the first time there.
 func (a *Analysis) worksOnce(d *Device) bool {
-	if d.Works >= fewAtStart {
+	if d.Works >= fewAtStart || 2*d.Causes[DataLoader] > d.WindowLength() { // the loader's batch is no first call
 		return false
 	}
 	var gaps []int64
@@ -240,10 +240,18 @@ func (a *Analysis) worksOnce(d *Device) bool {
 
 // countAllocations is how many calls in a device's window allocate or free memory.
 func (a *Analysis) countAllocations(d *Device) (n int) {
-	h := &a.t.Host
+	h, allocates := &a.t.Host, map[int32]bool{}
 	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= d.From })
 	for i := first; i < len(h.Start) && h.Start[i] < d.To; i++ {
-		if h.Kind[i] == recording.Runtime && recording.AllocatesMemory(a.t.Names[h.Name[i]]) && a.owns(d, h.Thread[i]) {
+		if h.Kind[i] != recording.Runtime {
+			continue
+		}
+		does, asked := allocates[h.Name[i]]
+		if !asked {
+			does = recording.AllocatesMemory(a.t.Names[h.Name[i]])
+			allocates[h.Name[i]] = does
+		}
+		if does && a.owns(d, h.Thread[i]) {
 			n++
 		}
 	}
