@@ -12,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // gain is a change with its forecast, on its way through the gates.
@@ -105,6 +106,9 @@ func (g *gain) checkTrial() string {
 	if steps < fewRepeats && 0 < kernels && kernels < leastPass && g.changes(ofLaunches) {
 		return fmt.Sprintf("%s in the file, and no step comes twice: a program that starts looks so",
 			quantity.Many(kernels, "kernel"))
+	}
+	if g.run.Facts.StepsFrom == recording.OneRun && g.changes(ofLaunches) {
+		return "the file holds one run of a graph: whether others take as long is not known"
 	}
 	loops := g.verdict.Grounds.Program == diagnose.Training || steps > fewRepeats
 	if loops || kinds == 0 || kinds >= leastKinds || !g.changes(ofModel) {

@@ -159,6 +159,18 @@ func TestGainsAreAboutWhatLimits(t *testing.T) {
 	}
 }
 
+// One run of a graph does not tell what a larger batch or fewer launches would gain in others.
+func TestOneRunOfAGraph(t *testing.T) {
+	run := &recording.Run{}
+	run.Facts.StepsFrom = recording.OneRun
+	v := diagnose.Verdict{Class: diagnose.LaunchBound, Grounds: diagnose.Grounds{Kernels: 1000, Kinds: 40}}
+	fix := Fix{Changes: []stoker.Change{{Setting: stoker.BatchSize, To: "2x"}}}
+	g := gain{evidence: evidence{adviser: adviser{run: run, verdict: v}}, fix: &fix}
+	if why := g.checkTrial(); !strings.Contains(why, "one run of a graph") {
+		t.Errorf("refused for %q", why)
+	}
+}
+
 // The host's work is moved only if it is the limit, does not launch the device's, and is no first call.
 func TestWhichHostWorkCanRunBeside(t *testing.T) {
 	for name, c := range map[string]struct {

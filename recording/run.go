@@ -31,6 +31,9 @@ const WholeRecording = "the whole recording"
 // OnePass begins the words for how steps were found of a file without marks, in which kernels repeat within a whole.
 const OnePass = "one pass of"
 
+// OneRun is how the step was found of a file that holds one run of a graph.
+const OneRun = "the one run of a graph"
+
 // MarksSteps reports whether a profiler's file shows where steps begin and end.
 func (f *Facts) MarksSteps() bool {
 	return f.StepsFrom != WholeRecording && !strings.HasPrefix(f.StepsFrom, OnePass)

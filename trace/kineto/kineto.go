@@ -53,6 +53,7 @@ func (m *merger) buildTrace() (*Trace, error) {
 		s.adoptAscend()
 	}
 	s.adoptAutograd()
+	isTimeline := s.adoptTimeline()
 	s.dropLoose()
 	b := &builder{store: s, t: &recording.Timeline{Names: s.names}, threadOf: recording.NoPlaces(len(s.rows))}
 	b.sortRecords()
@@ -74,6 +75,10 @@ func (m *merger) buildTrace() (*Trace, error) {
 	out := &Trace{Timeline: b.t, Zero: b.base, Bytes: m.offset, Events: s.events, Rank: -1}
 	b.t.Dropped = b.countDropped()
 	m.readFacts(b, out)
+	if isTimeline {
+		out.describeTimeline()
+		return out, nil
+	}
 	found := steps.Find(b.t, out.Facts.Processes, "ProfilerStep marks",
 		"The trace has no ProfilerStep marks (call prof.step() in the loop)")
 	out.Warnings = append(slices.Clone(out.Facts.Damage), out.Warnings...)

@@ -119,7 +119,10 @@ func (s *scanner) keepSpan(e *event, out *batch) {
 		e.dur /= 1000
 	}
 	if drop, reason := e.useless(c); drop {
-		if c == noCategory && e.isTimed() {
+		if isOp := string(e.cat) == timelineOp; (c == noCategory || isOp) && e.isTimed() {
+			if isOp {
+				e.task = e.label
+			}
 			s.keepLoose(e, out)
 		} else {
 			out.dropped[reason]++

@@ -181,6 +181,18 @@ func (s *recordStore) nameID(t *indexTables, b *batch, i int32) int32 {
 	return id
 }
 
+// addName is the number of a name that no event has as it is.
+func (s *recordStore) addName(text string) int32 {
+	id, found := s.known[text]
+	if !found {
+		id = int32(len(s.names))
+		s.known[text] = id
+		s.names, s.traits = append(s.names, text), append(s.traits, traitsOf(text))
+		s.nameBytes += len(text)
+	}
+	return id
+}
+
 func (s *recordStore) rowPlace(t *indexTables, b *batch, i int32) int32 {
 	if t.rows[i] >= 0 {
 		return t.rows[i]
