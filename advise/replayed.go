@@ -104,8 +104,9 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 		case diagnose.FindingHiddenSync, diagnose.FindingExplicitSync:
 			add("do not wait for the device in every step", Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
 		case diagnose.FindingLaunchBound:
-			add("launch a step as one graph", Code, NumericsRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
-			if !a.verdict.Grounds.Compiles() {
+			if a.verdict.Grounds.LaunchesByCompiling() {
+				add("launch a step as one graph", Code, NumericsRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
+			} else {
 				add("launch a step as one graph", Code, NoRisk, f.Advice, to(stoker.CUDAGraphs, true))
 			}
 			add("more work per launch", Flag, a.riskOfBatches(), a.twice(), to(stoker.BatchSize, "2x"))

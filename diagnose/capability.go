@@ -75,16 +75,23 @@ func (g Grounds) LaunchAdvice() string {
 	case g.Updates:
 		return "an optimizer of torch.optim with foreach=True or fused=True launches a few kernels for all parameters. One " +
 			"of your own: call its step() in a function with @torch.compile"
-	case g.Compiles():
+	case g.Serves:
+		return "let the server capture CUDA graphs (vLLM without enforce_eager, SGLang without --disable-cuda-graph), for " +
+			"batches as large as these"
+	case g.LaunchesByCompiling():
 		return compileAdvice
 	}
 	return "torch.cuda.make_graphed_callables(model, (sample,)), which captures CUDA graphs, or a larger batch_size, so " +
 		"that each launch has more work"
 }
 
+// LaunchesByCompiling reports whether a program launches less if it is compiled: one that is, and a server, which has
+// its own way to do so, capture graphs.
+func (g Grounds) LaunchesByCompiling() bool { return g.Compiles() && !g.Made.Fused && !g.Serves }
+
 // LaunchChange is the setting that launches less.
 func (g Grounds) LaunchChange() stoker.Change {
-	if g.Compiles() {
+	if g.LaunchesByCompiling() {
 		return ProposeChange(stoker.Compile, nil, "reduce-overhead")
 	}
 	return ProposeChange(stoker.CUDAGraphs, nil, true)

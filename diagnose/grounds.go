@@ -32,6 +32,7 @@ type Grounds struct {
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
 	Kernels   int                // that a trace's judged window holds; 0 if they were not counted
 	Kinds     int                // of these kernels, by name
+	Serves    bool               // a server of language models runs the model, and captures graphs by its own settings
 	Made      Made               // what a trace shows to be done to its kernels
 	Reads     float64            // how often a step of a trace asks the device for a value
 	Shaped    bool               // a trace's steps read how many results there are, again and again, and go on by that

@@ -425,6 +425,11 @@ func DeviceSign(name string) bool {
 		"aten::record_stream", "aten::pin_memory") && !strings.Contains(name, "for_cpu")
 }
 
+// ServerSign reports whether a name comes from a server of language models: vLLM or SGLang.
+func ServerSign(name string) bool {
+	return ContainsAny(name, "vllm/", "vllm::", "_vllm", "sglang/", "sgl_kernel", "sglang::")
+}
+
 // NoDeviceWork begins the note of a trace in which no device works.
 const NoDeviceWork = "The trace holds no work of a device: "
 

@@ -22,7 +22,8 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 		Exchange: t.findExchange(), Reach: machine.Link.Reach, Chip: t.chip,
 		Joined: machine.GPU.NVLink.Value > 0, OneOwner: len(run.Facts.Processes) <= 1 && len(t.all.Devices) > 1,
 		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
-		Reads: float64(t.waits.Hidden.Count) / t.countSteps(), Kind: otherKind(run),
+		Serves: slices.ContainsFunc(t.t.Names, recording.ServerSign),
+		Reads:  float64(t.waits.Hidden.Count) / t.countSteps(), Kind: otherKind(run),
 		Updates: t.updatesAlone(), Shaped: t.shapedByData(),
 	}
 }
