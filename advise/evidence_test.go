@@ -117,6 +117,18 @@ func TestOtherTrainingComesLast(t *testing.T) {
 	}
 }
 
+// A model that computes on the CPU has no device to record.
+func TestNoDeviceToRecord(t *testing.T) {
+	k := &kinetoFile{}
+	for i := range 10 {
+		k.put("cpu_op", "aten::mkldnn_convolution", 1000*float64(i), 900, 1, "")
+	}
+	v := judge.Judge(k.read(t))
+	if v.Class != diagnose.ComputeOnCPU || slices.ContainsFunc(v.Warnings, func(said string) bool { return strings.Contains(said, "ProfilerActivity") }) {
+		t.Errorf("%s: %q", v.Class, v.Warnings)
+	}
+}
+
 // Copies that take a third of what kernels do are not the limit of one pass.
 func TestKernelsBesideCopies(t *testing.T) {
 	k := &kinetoFile{}

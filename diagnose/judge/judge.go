@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
@@ -54,6 +55,11 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	}
 	v.Doubts, v.Recorder = c.Doubts, c.Recorder
 	v.Warnings = slices.Concat(c.Doubts, c.Warnings, without(run.Warnings, c.Doubts))
+	if len(c.CPUWork) > 0 { // there is no device to record
+		v.Warnings = slices.DeleteFunc(v.Warnings, func(said string) bool {
+			return strings.HasPrefix(said, recording.NoDeviceWork)
+		})
+	}
 	v.Cost = CostOf(run, v, predict.Prices{})
 	return v
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/stoker-dev/stoker/quantity"
 
@@ -29,11 +28,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		c.IsTrial = true
 		c.ModelComputes = slices.Contains(run.Timeline.Host.Kind, recording.Op)
 		c.DeviceSign, c.DeviceListed = findDeviceSign(run)
-		if fillHost(c, run.Timeline); len(c.CPUWork) > 0 { // there is none to record
-			c.Warnings = slices.DeleteFunc(c.Warnings, func(said string) bool {
-				return strings.HasPrefix(said, recording.NoDeviceWork)
-			})
-		}
+		fillHost(c, run)
 		loader := c.Grounds.Loader
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
 		c.Grounds.Loader = loader

@@ -15,8 +15,14 @@ const mostlyCPU = 0.2
 const leastLoading = 0.1
 
 // fillHost takes what the host's side tells of a file that holds no work of a device.
-func fillHost(c *diagnose.Case, t *recording.Timeline) {
+func fillHost(c *diagnose.Case, run *recording.Run) {
+	t := run.Timeline
 	all := t.End - t.Start
+	if run.Facts.StepsFrom == recording.OneRun {
+		c.CPUWork = diagnose.AddEvidence(nil, float64(len(t.Host.Start)), "operators", "trace.host",
+			"all %d operators of the run are on a CPU: a timeline lists those of a device as well", len(t.Host.Start))
+		return
+	}
 	if all <= 0 {
 		return
 	}

@@ -34,7 +34,7 @@ func TestWhatTheHostTells(t *testing.T) {
 		"a loader beside others": {map[string]int64{conv: 1, add: 259, loader: 740}, "", "740 ms of 1 s"},
 	} {
 		c2 := &diagnose.Case{}
-		fillHost(c2, hostOf(c.spans, conv, add, loader))
+		fillHost(c2, &recording.Run{Timeline: hostOf(c.spans, conv, add, loader)})
 		for _, said := range []struct {
 			list []diagnose.Evidence
 			want string
@@ -54,5 +54,14 @@ func TestNestedOperatorsCountOnce(t *testing.T) {
 	h.Start, h.End = append(h.Start, 10e6), append(h.End, 90e6)
 	if sum, most := sumSpans(line, recording.CPUSign); sum != 100e6 || most != "aten::mkldnn_convolution" {
 		t.Errorf("%d of %q, want 100 ms", sum, most)
+	}
+}
+
+// A timeline of TensorFlow lists the operators of all devices.
+func TestATimelineOfTheCPU(t *testing.T) {
+	c, run := &diagnose.Case{}, &recording.Run{Timeline: hostOf(map[string]int64{"a:MatMul": 3}, "a:MatMul")}
+	run.Facts.StepsFrom = recording.OneRun
+	if fillHost(c, run); len(c.CPUWork) != 1 {
+		t.Errorf("%+v", c.CPUWork)
 	}
 }
