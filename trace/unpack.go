@@ -157,9 +157,12 @@ var foreign = []struct{ magic, format, hint string }{
 	{"\x80\x02", "a Python pickle", "give the trace that torch.profiler wrote"},
 	{"\x80\x04", "a Python pickle", "give the trace that torch.profiler wrote"},
 	{"\x80\x05", "a Python pickle", "give the trace that torch.profiler wrote"},
-	{"version https://git-lfs", "a pointer of Git LFS, not the file itself", "fetch it: git lfs pull"},
+	{lfsPointer, "a pointer of Git LFS, not the file itself", "fetch it: git lfs pull"},
 	{`{"kind":"header"`, "a recording of Stoker", "open it with stoker diagnose"},
 }
+
+// lfsPointer begins what Git LFS leaves in place of a file.
+const lfsPointer = "version https://git-lfs"
 
 // extensions are formats that only their names tell.
 var extensions = []struct{ suffix, format, hint string }{

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ func isXPlane(file string, f *os.File) bool {
 	start := make([]byte, sniffed)
 	n, _ := io.ReadFull(src, start)
 	start = start[:n]
-	return xplane.IsStart(start) || n > 0 && hasEnding(file, xplanes) && !isJSON(start)
+	return xplane.IsStart(start) || n > 0 && hasEnding(file, xplanes) && !isJSON(start) && !bytes.HasPrefix(start, []byte(lfsPointer))
 }
 
 // readXPlane reads an XSpace twice, so that each byte counts half.

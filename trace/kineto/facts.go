@@ -361,6 +361,18 @@ func (m *merger) foreign() error {
 				"events around each operator, and does not tell when the device was idle",
 		}
 	}
+	if s.strange["Session"] > 0 && s.strange["Node"] > 0 {
+		return &ForeignError{
+			"a profile of ONNX Runtime, which has times of the host alone",
+			"record the device as well: nsys profile --trace=cuda,nvtx -- CMD",
+		}
+	}
+	if s.strange["POSIX"] > 0 || s.strange["ai_framework"] > 0 {
+		return &ForeignError{
+			"a trace of files (dftracer), which has no work of a device", "record the training with torch.profiler, or " +
+				"run it under stoker observe",
+		}
+	}
 	if s.strange["Op"] > 0 {
 		return &ForeignError{"a trace of TensorFlow in JSON", "give the .xplane.pb that lies beside it"}
 	}
