@@ -34,7 +34,8 @@ func isXPlane(file string, f *os.File) bool {
 	start := make([]byte, sniffed)
 	n, _ := io.ReadFull(src, start)
 	start = start[:n]
-	return xplane.IsStart(start) || n > 0 && hasEnding(file, xplanes) && !isJSON(start) && !bytes.HasPrefix(start, []byte(lfsPointer))
+	named := hasEnding(file, xplanes) && !bytes.HasPrefix(start, []byte(lfsPointer))
+	return xplane.IsStart(start) || n > 0 && named && !isJSON(start)
 }
 
 // readXPlane reads an XSpace twice, so that each byte counts half.

@@ -33,7 +33,8 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
 		c.Grounds.Loader = loader
 		if c.ModelComputes && (c.DeviceSign == "" || c.DeviceListed) && c.LaunchCalls == 0 && c.Grounds.Framework == "" {
-			c.Grounds.Record = "if it computes on the CPU: " + diagnose.ComputeOnCPU.Do() + ". If not: " + c.Grounds.Record
+			onCPU := "if it computes on the CPU: " + diagnose.ComputeOnCPU.Do()
+			c.Grounds.Record = onCPU + ". If not: " + c.Grounds.Record
 		}
 		if len(c.Doubts) > 0 {
 			c.Grounds.Record = "take the whole file, or record again: what this one lost may be the device's work"

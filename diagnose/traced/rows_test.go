@@ -75,7 +75,8 @@ func TestStepsWithoutAModelAreNoInference(t *testing.T) {
 func TestRowsCountTheirSteps(t *testing.T) {
 	const ms = int64(1e6)
 	run := &recording.Run{Steps: []recording.Step{
-		{Start: 0, Period: 0.1, Phase: recording.Train}, {Start: 0.1, Period: 0.1, Phase: recording.Train},
+		{Start: 0, Period: 0.1, Phase: recording.Train},
+		{Start: 0.1, Period: 0.1, Phase: recording.Train},
 		{Start: 0.2, Period: 0.1, Phase: recording.Train},
 	}}
 	d := &idle.Device{Process: -1, From: 100 * ms, To: 300 * ms, Seen: 3, Steps: make([]idle.Step, 2)}
