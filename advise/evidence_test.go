@@ -129,6 +129,19 @@ func TestNoDeviceToRecord(t *testing.T) {
 	}
 }
 
+// Tensors on a device show that it was used, though none of its work is in the file.
+func TestTensorsOnADeviceShowItsUse(t *testing.T) {
+	k := &kinetoFile{}
+	for i := range 10 {
+		k.put("cpu_op", "aten::addmm", 1000*float64(i), 900, 1, "")
+	}
+	k.events = append(k.events, `{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]","pid":100,"tid":1,"ts":50,"args":{"Total Reserved":2000000,"Total Allocated":1000000,"Bytes":1000000,"Addr":5,"Device Id":0,"Device Type":1}}`)
+	v := judge.Judge(k.read(t))
+	if v.Class != diagnose.Unknown || len(v.Evidence) == 0 || !strings.Contains(v.Evidence[0].Text, "tensors took 1 MB of its memory") {
+		t.Errorf("%s: %+v", v.Class, v.Evidence)
+	}
+}
+
 // Copies that take a third of what kernels do are not the limit of one pass.
 func TestKernelsBesideCopies(t *testing.T) {
 	k := &kinetoFile{}

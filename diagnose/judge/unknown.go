@@ -123,7 +123,7 @@ func sayUnrecorded(c *diagnose.Case) string {
 		return fmt.Sprintf("the trace lists a %s and holds none of its work: whether the program computes on it is not "+
 			"known (%s)", c.DeviceSign, how)
 	}
-	return fmt.Sprintf("the GPU was used and not recorded: %s runs on a GPU alone, and the trace holds no work of a device "+
+	return fmt.Sprintf("the GPU was used and not recorded: %s, and the trace holds no work of a device "+
 		"(%s)", c.DeviceSign, how)
 }
 

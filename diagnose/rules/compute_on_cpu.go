@@ -23,7 +23,7 @@ var computeOnCPU = Rule{
 				"calls that launch were recorded, their work was not"))
 			return 0
 		case c.WorksRecorded == 0 && c.DeviceSign != "" && !c.DeviceListed:
-			c.yes(diagnose.AskFact("Does the program compute on a device?", true, c.DeviceSign+" runs on a GPU alone"))
+			c.yes(diagnose.AskFact("Does the program compute on a device?", true, c.DeviceSign))
 			return 0
 		case c.WorksRecorded == 0 && len(c.CPUWork) > 0:
 			c.yes(diagnose.AskFact("Do operators that run on a CPU alone take much of the time?", true, c.CPUWork[0].Text))

@@ -63,7 +63,12 @@ func findDeviceSign(run *recording.Run) (sign string, listed bool) {
 	h := &run.Timeline.Host
 	for i, kind := range h.Kind {
 		if name := run.Timeline.Names[h.Name[i]]; kind != recording.Runtime && recording.DeviceSign(name) {
-			return name, false
+			return name + " runs on a GPU alone", false
+		}
+	}
+	for _, g := range run.Facts.GPUs {
+		if g.PeakBytes != nil && *g.PeakBytes > 0 {
+			return fmt.Sprintf("tensors took %s of its memory", quantity.AboutBytes(*g.PeakBytes)), false
 		}
 	}
 	if len(run.Facts.GPUs) > 0 {

@@ -145,6 +145,14 @@ func (m *merger) listGPUs(t *recording.Timeline, facts *recording.Facts) {
 			g.PeakBytes, g.HeldBytes = stat.Known(float64(held.allocated)), stat.Known(float64(held.reserved))
 		}
 		facts.GPUs = append(facts.GPUs, g)
+		delete(s.held, int32(p.ID))
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.held)) { // of devices that the file does not list
+		if held := s.held[id]; held.reserved > 0 && len(facts.GPUs) == 0 && len(t.Devices) == 0 {
+			facts.GPUs = append(facts.GPUs, recording.GPU{
+				Index: int(id), PeakBytes: stat.Known(float64(held.allocated)), HeldBytes: stat.Known(float64(held.reserved)),
+			})
+		}
 	}
 	for i := range t.Devices {
 		if at, found := place[t.Devices[i].Index]; found {
