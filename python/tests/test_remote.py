@@ -86,6 +86,57 @@ for kind in sys.argv[1].split(","):
 """
 
 
+#: Loops that end early, with workers that persist or not: batches, and what the trainer's generators hold meanwhile.
+EARLY = """
+import hashlib, queue, random, sys, threading
+import numpy as np, torch
+from torch.utils.data import DataLoader, RandomSampler
+
+class Random:
+    def __len__(self):
+        return 61
+    def __getitem__(self, i):
+        return {"x": torch.rand(3) * i, "n": np.random.rand(), "r": random.random()}
+
+if "late" in sys.argv:
+    import stoker
+    from stoker.remote import workers
+
+    class Late:
+        "Calls that end LATE seconds later."
+        def __init__(self):
+            self.queue = queue.SimpleQueue()
+        def put(self, what):
+            threading.Timer(LATE, self.queue.put, [(*what[:3], what[3] + LATE)]).start()
+        def get(self, timeout):
+            return self.queue.get(timeout=timeout)
+
+    def make_late(self, *arguments, before=workers.Context.__init__):
+        before(self, *arguments)
+        self.arrivals = Late()
+
+    LATE, workers.Context.__init__ = 0.1, make_late
+    stoker.feed(ray=sys.argv[2])
+own = torch.Generator()
+LOADERS = (
+    lambda: DataLoader(Random(), 2, shuffle=True, generator=own, num_workers=2, persistent_workers=True),
+    lambda: DataLoader(Random(), 2, shuffle=True, num_workers=2),
+    lambda: DataLoader(Random(), 2, sampler=RandomSampler(range(61), True, generator=own), num_workers=2),
+)
+for number, make in enumerate(LOADERS):
+    own.manual_seed(2)
+    torch.manual_seed(1)
+    loader = make()
+    for epoch, last in enumerate((11, 25, 99) if number == 0 else (11, 7)):
+        for batch_number, batch in enumerate(loader):
+            held = own.get_state().numpy().tobytes() + torch.get_rng_state().numpy().tobytes()
+            content = repr({name: value.tolist() for name, value in batch.items()}).encode()
+            print(number, epoch, batch_number, hashlib.sha256(content + held).hexdigest())
+            if batch_number == last:
+                break
+"""
+
+
 @unittest.skipUnless(Cluster and os.access(BINARY, os.X_OK), "needs PyTorch, Ray and STOKER_BIN; make test-torch has them")
 class RemoteTest(unittest.TestCase):
     """One cluster of two nodes serves all tests: the trainer's node has no core, so workers run on the other one."""
@@ -137,6 +188,17 @@ class RemoteTest(unittest.TestCase):
         self.assertIn("3 workers run in the Ray cluster", fed.stderr)
         ends = [done.stderr.strip().splitlines()[-1] for done in (alone, fed)]
         self.assertEqual((fed.returncode, ends), (alone.returncode, ["ValueError: sample 17"] * 2), fed.stderr)
+
+    def test_batches_asked_for_ahead_of_a_slow_network(self):
+        """The depth grows. A loop that ends early finds its sampler, its generators and its persistent workers as alone."""
+        script = os.path.join(self.folder, "early.py")
+        with open(script, "w") as file:
+            file.write(EARLY)
+        alone, fed = (run([sys.executable, "-W", "ignore", script, *words]) for words in ((), ("late", self.cluster.address)))
+        self.assertRegex(fed.stderr, r"ms on its way: \d+ are asked for ahead of each worker, not 2")
+        self.assertRegex(fed.stderr, r"prefetch_factor=\d+ would cover that, and stays 2: RandomSampler may draw what others see")
+        self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
+        self.assertEqual(alone.returncode, 0, alone.stderr)
 
     def test_what_feed_refuses(self):
         import stoker

@@ -227,9 +227,10 @@ def _wrap_multi_init(original: Callable[..., None], home: str) -> Any:
     @functools.wraps(original)
     def __init__(self: Any, loader: torch.utils.data.DataLoader[Any], *rest: Any, **more: Any) -> None:
         if home == _WORKERS and wants_deferring() and not in_worker():
-            with in_cluster(loader) as remote:
-                if remote:
+            with in_cluster(loader) as begin_in_cluster:
+                if begin_in_cluster is not None:
                     original(self, loader, *rest, **more)
+                    begin_in_cluster(self)
                     return
         elif home == _STATEFUL and not in_worker():
             say_why_here("a StatefulDataLoader asks its workers for their state, which dies with a node")

@@ -4,6 +4,7 @@
     cluster.py   connects to Ray, and starts actors where cores are free
     workers.py   the queues, the event and the processes that an iterator gets from multiprocessing
     actor.py     runs in Ray: the worker loop, with queues that Ray fills and empties
+    depth.py     how many batches are asked for ahead
     packing.py   a batch as one array of bytes, which Ray keeps in its object store
 
 A worker's batches depend on its data set, its number, its seed and the indices it is asked for, and on nothing of the

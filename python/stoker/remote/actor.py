@@ -52,11 +52,11 @@ class Worker:
 
         return os.uname().nodename, ray.get_runtime_context().get_node_id()
 
-    def begin(self, shared: bytes, own: bytes, first: int, state: bytes | None) -> None:
+    def begin(self, shared: bytes, own: bytes, first: int) -> None:
         """Start the loop.
 
         shared: the data set and its functions, pickled; own: the loop's place, its other arguments and the trainer's process.
-        first: number of the first question; state: of the random number generators there, None for the seeds'.
+        first: number of the first question.
         """
         home, arguments, process = cloudpickle.loads(own)
         _become_alike(process)
@@ -64,7 +64,6 @@ class Worker:
         arguments.setdefault("collate_fn", collate)
         arguments.setdefault("init_fn", init)
         self._done = threading.Event()
-        self._questions.state = state
         self._replies.watched = _Watched(dataset) if len(shared) <= _COMPARED else None
         arguments.update(dataset_holder=[dataset], index_queue=self._questions, data_queue=self._replies, done_event=self._done)
         with self._guard:
@@ -79,10 +78,13 @@ class Worker:
         finally:
             self._replies.queue.put(None)
 
-    def fetch(self, number: int, question: bytes) -> Reply | None:
-        """Give the loop a question once all before it have come, and wait for its next reply; None: the loop has ended."""
+    def fetch(self, number: int, question: bytes, state: bytes | None) -> Reply | None:
+        """Give the loop a question once all before it have come, and wait for its next reply; None: the loop has ended.
+
+        state: of the random number generators before it, None for the one that they have.
+        """
         self._came[number] = time.monotonic()
-        self._take(number, cloudpickle.loads(question))
+        self._take(number, cloudpickle.loads(question), state)
         reply = self._replies.queue.get()
         if reply is None:
             self._replies.queue.put(None)
@@ -92,19 +94,19 @@ class Worker:
 
     def end(self, number: int) -> None:
         """End the loop after all questions before this one."""
-        self._take(number, None)
+        self._take(number, None, None)
 
-    def _take(self, number: int, question: Any) -> None:
+    def _take(self, number: int, question: Any, state: bytes | None) -> None:
         with self._guard:
-            self._early[number] = question
+            self._early[number] = question, state
             self._pass_on()
 
     def _pass_on(self) -> None:
         while self._next is not None and self._next in self._early:
-            question = self._early.pop(self._next)
+            question, state = self._early.pop(self._next)
             if question is None:
                 self._done.set()
-            self._questions.queue.put((self._next, question))
+            self._questions.queue.put((self._next, question, state))
             self._next += 1
 
 
@@ -113,15 +115,13 @@ class _Questions:
 
     def __init__(self, replies: _Replies) -> None:
         self.queue: queue.Queue[Any] = queue.Queue()
-        self.state: bytes | None = None
         self._replies = replies
 
     def get(self, timeout: float | None = None) -> Any:
         self._replies.close_question()
-        number, question = self.queue.get(timeout=timeout)
-        if self.state is not None and question is not None:
-            set_random_state(self.state)
-            self.state = None
+        number, question, state = self.queue.get(timeout=timeout)
+        if state is not None:
+            set_random_state(state)
         self._replies.open_question(number)
         return question
 

@@ -45,13 +45,24 @@ def start_actors(count: int, address: str, ahead: int) -> list[Actor]:
     if not waiting:
         try:
             places = ray.get(asked)
-            stores = {node["NodeID"]: int(node["Resources"].get("object_store_memory", 0)) or None for node in ray.nodes()}
+            stores = _find_stores(ray)
             return [Actor(*each, stores.get(number)) for *each, (_, number) in zip(actors, _tell_apart(places), places)]
         except ray.exceptions.RayError as error:
             lack = Died(f"a worker did not start: {str(error).strip().splitlines()[-1]}")
     for each in actors:
         ray.kill(each)
     raise lack
+
+
+def find_own_store() -> int | None:
+    """Return the bytes of Ray's object store on the trainer's node."""
+    import ray
+
+    return _find_stores(ray).get(ray.get_runtime_context().get_node_id())
+
+
+def _find_stores(ray: Any) -> dict[str, int | None]:
+    return {node["NodeID"]: int(node["Resources"].get("object_store_memory", 0)) or None for node in ray.nodes()}
 
 
 def _tell_apart(nodes: list[tuple[str, str]]) -> list[str]:

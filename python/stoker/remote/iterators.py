@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._warning import say_once
 from .cluster import Lack, say_where
+from .depth import deepen
 
 if TYPE_CHECKING:
     import torch
@@ -30,14 +31,14 @@ def choose_cluster(address: str | None, workers: int | None) -> None:
 
 
 @contextlib.contextmanager
-def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[bool]:
+def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[Callable[[Any], None] | None]:
     """Let the iterator that is made within have its workers in the cluster that STOKER_FEED_RAY names.
 
-    Yields whether it does. Says why not, unless there is no such name.
+    Yields what is to be called with that iterator, or None if they are here. Says why not, unless there is no such name.
     """
     address = os.environ.get("STOKER_FEED_RAY", "")
     if not address:
-        yield False
+        yield None
         return
     before = loader.__dict__.get(_CONTEXT), loader.num_workers
     try:
@@ -46,11 +47,11 @@ def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[bool]:
     except Lack as lack:
         loader.num_workers = before[1]
         say_why_here(str(lack))
-        yield False
+        yield None
         return
     loader.__dict__[_CONTEXT] = context
     try:
-        yield True
+        yield lambda iterator: deepen(iterator, loader, context)
     finally:
         loader.__dict__[_CONTEXT], loader.num_workers = before
 

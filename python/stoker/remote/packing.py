@@ -57,21 +57,23 @@ def pack(what: object) -> tuple[bytes, np.ndarray]:
     return pickle.dumps((places, body)), blob
 
 
-_HELD = 8  # batches [J]: a loop has one or two. If the program keeps more, further ones are copied
-_held: dict[int, weakref.ref[Any]] = {}  # their buffers, by the address of the reference
+_HELD = 8  # batches [J]: a loop has one or two, and others wait for it. If the program keeps more, further ones are copied
+_SHARE = 0.25  # or so much of the trainer's object store [J]: as much as is asked for ahead
+_held: dict[int, tuple[weakref.ref[Any], int]] = {}  # their buffers and bytes, by the address of the reference
 
 
-def unpack(head: bytes, blob: np.ndarray) -> Any:
+def unpack(head: bytes, blob: np.ndarray, store: int) -> Any:
     """Return what was packed, with its tensors and arrays in Ray's object store, where they arrived.
 
     Nobody else reads this object, so the program may write to it. If the program keeps many batches, it gets copies,
-    because the store needs room for those that come.
+    because the store, of so many bytes, needs room for those that come.
     """
     places, body = pickle.loads(head)
     buffer = (ctypes.c_ubyte * blob.nbytes).from_address(blob.ctypes.data)  # Ray's arrays are read-only
     buffer.blob = blob  # lives as long as the buffer
     reference = weakref.ref(buffer, lambda gone: _held.pop(id(gone), None))
-    _held[id(reference)] = reference
-    copies = len(_held) > _HELD or blob.ctypes.data % ALIGN != 0
+    _held[id(reference)] = reference, blob.nbytes
+    many = len(_held) > _HELD and sum(size for _, size in list(_held.values())) > _SHARE * store
+    copies = many or blob.ctypes.data % ALIGN != 0
     with receiving.reading(receiving.Buffers([buffer], places, bytearray(), copies)):
         return _Unpickler(io.BytesIO(body)).load()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
+import dataclasses
 import inspect
 import os
 import queue
@@ -20,6 +22,7 @@ from torch._utils import ExceptionWrapper
 
 from .._warning import say
 from . import cluster, figures, packing
+from .depth import MOST_MORE
 
 _REPLACED = 3  # times that a worker is replaced without a result between
 #: Variables of which a node has its own.
@@ -40,7 +43,10 @@ class Context:
         self.map_style = loader._dataset_kind == 0
         self.address = address
         self.ahead = loader.prefetch_factor or 1
-        self.actors = cluster.start_actors(loader.num_workers, address, self.ahead)
+        self.most_ahead = self.ahead + MOST_MORE
+        self.actors = cluster.start_actors(loader.num_workers, address, self.most_ahead)
+        self.store = cluster.find_own_store()
+        self.persistent = loader.persistent_workers
         self.shared = ray.put(shared)
         self.results = _Results()
         self.arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
@@ -68,6 +74,23 @@ class Context:
             self._thread = threading.Thread(target=_receive, args=(self,), daemon=True, name="stoker-ray")
             self._thread.start()
             atexit.register(self.stop)
+
+    def set_ahead(self, ahead: int) -> None:
+        """Note how many batches each worker may have begun from now on."""
+        self.ahead = ahead
+        for worker in self.workers:
+            figures.find_node(worker.node).ahead = ahead
+
+    def find_room(self, size: int, share: float) -> int:
+        """Return for how many batches of each worker, of so many bytes, this share of the object stores has room."""
+        beside = collections.Counter(worker.node for worker in self.workers)
+        stores = [(self.store, len(self.workers)), *((worker.store, beside[worker.node]) for worker in self.workers)]
+        return min(int(share * (store or 0) / (max(size, 1) * count)) for store, count in stores)
+
+    def roll_back(self, own: int) -> None:
+        """Let workers go on as if they had been asked for so many batches of this epoch, and for no more."""
+        for worker in self.workers:
+            worker.roll_back(own)
 
     def stop(self) -> None:
         """Stop at the program's end, before Ray does: a call after that would start another Ray."""
@@ -105,6 +128,20 @@ class _Questions(_NoThread):
         self.worker.ask(question)
 
 
+@dataclasses.dataclass
+class _Times:
+    """What a worker's batches took, in seconds and bytes."""
+
+    count: int = 0
+    fetch: float = 0.0
+    least_way: float = float("inf")  # the network's own, without a queue before it
+    largest: int = 0
+
+    def add(self, fetch: float, way: float, size: int) -> None:
+        self.count, self.fetch = self.count + 1, self.fetch + fetch
+        self.least_way, self.largest = min(self.least_way, way), max(self.largest, size)
+
+
 class _Worker:
     """A worker as the iterator knows it: a process."""
 
@@ -126,14 +163,19 @@ class _Worker:
         self._questions: dict[int, Any] = {}  # from that one on
         self._asked: dict[int, float] = {}  # when
         self._early: dict[int, Any] = {}  # replies that came before it
-        self._random: bytes | None = None  # states of the random number generators there
-        self._changes: bool | None = False  # whether fetches change the data set
+        self._drawn: collections.deque[tuple[int, int]] = collections.deque(maxlen=MOST_MORE + 2)  # batches and their questions
+        self._states: collections.deque[tuple[int, bytes]] = collections.deque(maxlen=1)  # the random numbers after questions
+        self._back: int | None = None  # the question after which the next epoch's random numbers go on
+        self._resumes: dict[int, int | bytes] = {}  # a question, and the one or the state after which it comes
+        self._held: list[int] = []  # questions that wait for that one's reply
+        self.changes: bool | None = False  # whether fetches change the data set
+        self.times = _Times()
         self._replaced = 0
         self._ends = self._dead = False
         self._take_actor(actor)
 
     def _take_actor(self, actor: cluster.Actor) -> None:
-        self._actor, self.node = actor.handle, actor.node
+        self._actor, self.node, self.store = actor.handle, actor.node, actor.store
         node = figures.find_node(self.node)
         node.workers, node.ahead, node.store = node.workers + 1, self._context.ahead, actor.store
 
@@ -146,11 +188,11 @@ class _Worker:
         return os.getpid()
 
     def start(self) -> None:
-        self._begin(0, None)
+        self._begin(0)
         self._context.begin_receiving()
 
-    def _begin(self, first: int, state: Any) -> None:
-        self._actor.call.remote("begin", self._context.shared, self._own, first, state)
+    def _begin(self, first: int) -> None:
+        self._actor.call.remote("begin", self._context.shared, self._own, first)
 
     def ask(self, question: Any) -> None:
         """Send a question, or the word to end."""
@@ -163,12 +205,30 @@ class _Worker:
                 return
             number, self._count = self._count, self._count + 1
             self._questions[number] = cloudpickle.dumps(question)
-            self._send(number)
+            if isinstance(question, tuple):
+                self._drawn.append((question[0], number))
+            else:  # another epoch begins
+                self._drawn.clear()
+                self._resumes = {} if self._back is None else {number: dict(self._states).get(self._back, self._back)}
+                self._back = None
+            self._send_in_turn(number)
 
-    def _send(self, number: int) -> None:
+    def roll_back(self, own: int) -> None:
+        """Let the next epoch's random numbers go on after the last of the first `own` batches of this one."""
+        with self._guard:
+            due = [number for batch, number in self._drawn if batch < own]
+            self._back = due[-1] if due and len(due) < len(self._drawn) else None
+
+    def _send_in_turn(self, number: int) -> None:
+        if self._held or isinstance(self._resumes.get(number), int):
+            self._held.append(number)
+        else:
+            self._send(number, self._resumes.get(number))
+
+    def _send(self, number: int, state: Any = None) -> None:
         self._asked[number] = time.monotonic()
         actor, arrivals = self._actor, self._context.arrivals
-        future = actor.call.remote("fetch", number, self._questions[number]).future()
+        future = actor.call.remote("fetch", number, self._questions[number], state).future()
         future.add_done_callback(lambda ended: arrivals.put((self, actor, ended, time.monotonic())))
 
     def receive(self, actor: Any, ended: Future[Any], now: float) -> list[Any]:
@@ -196,20 +256,36 @@ class _Worker:
                 self._questions.pop(self._next)
                 self._next, self._replaced = self._next + 1, 0
                 if len(reply) > 1:
-                    self._random, self._changes = reply[4], reply[6]
+                    self._keep_state(reply[0], reply[4])
+                    self.changes = reply[6]
                     delivered.append(reply)
             return delivered
+
+    def _keep_state(self, number: int, state: bytes) -> None:
+        if self._context.persistent and self._context.ahead + 1 > (self._states.maxlen or 0):
+            self._states = collections.deque(self._states, self._context.ahead + 1)
+        self._states.append((number, state))
+        for resumed, after in self._resumes.items():
+            if after == number:
+                self._resumes = {resumed: state}
+                held, self._held = self._held, []
+                for each in held:
+                    self._send_in_turn(each)
+                return
 
     def _note(self, reply: Any, took: float) -> None:
         if len(reply) == 1:
             return
         fetch, cpu, spilled, inside = reply[7]
+        size = len(reply[2]) + reply[3].nbytes
+        if isinstance(reply[1], int):  # a batch
+            self.times.add(fetch, took - inside, size)
         node = figures.find_node(self.node)
         node.batches += 1
         node.fetch += fetch
         node.cpu += cpu
         node.moved += took - inside
-        node.bytes += len(reply[2]) + reply[3].nbytes
+        node.bytes += size
         node.spilled = spilled
 
     def replace(self, reason: str) -> None:
@@ -218,7 +294,7 @@ class _Worker:
             self._dead = True
             return
         why = f"a worker on {self.node} died ({reason})"
-        if not self._context.map_style or self._changes is not False or self._replaced >= _REPLACED:
+        if not self._context.map_style or self.changes is not False or self._replaced >= _REPLACED:
             say(f"{why}, and its data set may have a state of its own: torch reports it")
             self._dead = True
             return
@@ -235,9 +311,14 @@ class _Worker:
             self._take_actor(actor)
             self._replaced += 1
             self._early.clear()
-            self._begin(self._next, self._random)
+            self._begin(self._next)
+            held, self._held = self._held, []
             for number in range(self._next, self._count):
-                self._send(number)
+                if number in held:
+                    self._held.append(number)
+                else:
+                    last = self._states[-1][1] if number == self._next and self._states else None
+                    self._send(number, self._resumes.get(number, last))
             if self._ends:
                 self._actor.call.remote("end", self._count)
 
@@ -245,8 +326,8 @@ class _Worker:
         """Return a new actor. Its node may die while it starts."""
         for _ in range(_STARTS - 1):
             with contextlib.suppress(cluster.Died):
-                return cluster.start_actors(1, self._context.address, self._context.ahead)[0]
-        return cluster.start_actors(1, self._context.address, self._context.ahead)[0]
+                return cluster.start_actors(1, self._context.address, self._context.most_ahead)[0]
+        return cluster.start_actors(1, self._context.address, self._context.most_ahead)[0]
 
     def end(self) -> None:
         self._dead = True
@@ -297,13 +378,13 @@ def _pass_replies_on(context: Context) -> None:
             if reply[5] and not said:
                 said = True
                 say(f"node {worker.node}: {reply[5]}")
-            context.results.put(_unpack(*reply[1:4]))
+            context.results.put(_unpack(*reply[1:4], context.store or 0))
             del reply  # and with it the batch, which the store keeps as long
         del ended
 
 
-def _unpack(index: Any, head: bytes, blob: Any) -> Any:
+def _unpack(index: Any, head: bytes, blob: Any, store: int) -> Any:
     try:
-        return packing.unpack(head, blob)
+        return packing.unpack(head, blob, store)
     except Exception:
         return index, ExceptionWrapper(where="in the thread that receives batches of a Ray cluster")
