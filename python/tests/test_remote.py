@@ -22,6 +22,7 @@ SCRIPT = """
 import hashlib, os, random, signal, sys
 import numpy as np, torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+import torchdata.nodes as nodes
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 class Box:
@@ -71,6 +72,7 @@ LOADERS = {
     "stream": lambda: DataLoader(Stream(), 4, num_workers=2),
     "counting": lambda: DataLoader(Counting(), 4, num_workers=1),
     "stateful": lambda: StatefulDataLoader(Random(), 4, num_workers=1),
+    "nodes": lambda: nodes.Loader(nodes.ParallelMapper(nodes.IterableWrapper(range(9)), torch.tensor, 1, method="thread")),
 }
 torch.manual_seed(3)
 digest = hashlib.sha256()
@@ -208,9 +210,10 @@ class RemoteTest(unittest.TestCase):
                 stoker.feed(**wrong)
 
     def test_without_a_cluster_workers_run_here(self):
-        alone, fed = self.run_alone("map,stateful"), self.run_fed("map,stateful", address="127.0.0.1:1")
+        alone, fed = self.run_alone("map,stateful,nodes"), self.run_fed("map,stateful,nodes", address="127.0.0.1:1")
         self.assertIn("workers run on this machine: Ray at", fed.stderr)
         self.assertIn("a StatefulDataLoader asks its workers for their state", fed.stderr)
+        self.assertIn("torchdata.nodes has a pipeline where", fed.stderr)
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
 
 

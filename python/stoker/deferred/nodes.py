@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..daemon.deaths import patience
+from ..remote.iterators import say_why_here
 from . import payoff, reach
 from .recipes.pictures import Recording
 
@@ -78,6 +79,8 @@ def _wrap_parallel_init(feeder: Feeder, original: Callable[..., None], home: Mod
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         given = signature.bind(self, *args, **kwargs)
         arguments = given.arguments
+        if not feeder.in_worker():
+            say_why_here("torchdata.nodes has a pipeline where a DataLoader has a data set, and starts each node's workers itself")
         account = _find_account(feeder, arguments["map_fn"], self)
         if arguments["method"] == "process":
             with feeder.supplying_workers(account, arguments["num_workers"], patience(), home, "_apply_udf") as supply:

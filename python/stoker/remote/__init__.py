@@ -2,6 +2,7 @@
 
     iterators.py lets an iterator have its workers there
     cluster.py   connects to Ray, and starts actors where cores are free
+    here.py      a process in the place of an actor that the cluster cannot replace
     workers.py   the queues, the event and the processes that an iterator gets from multiprocessing
     actor.py     runs in Ray: the worker loop, with queues that Ray fills and empties
     depth.py     how many batches are asked for ahead

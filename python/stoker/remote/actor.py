@@ -22,7 +22,7 @@ from ray import cloudpickle
 
 from . import packing
 
-_COMPARED = 64 << 20  # bytes [J]: a larger data set is not pickled again to see whether it has changed
+COMPARED = 64 << 20  # bytes [J]: a larger data set is not pickled again to see whether it has changed
 _LOOKS = 5.0  # seconds [J] between two looks for files that the object store wrote
 _SPILLS = "ray_spilled_objects"  # the beginning of their folder's name
 _TRIES = 2  # fetches after which it is
@@ -64,7 +64,7 @@ class Worker:
         arguments.setdefault("collate_fn", collate)
         arguments.setdefault("init_fn", init)
         self._done = threading.Event()
-        self._replies.watched = _Watched(dataset) if len(shared) <= _COMPARED else None
+        self._replies.watched = _Watched(dataset) if len(shared) <= COMPARED else None
         arguments.update(dataset_holder=[dataset], index_queue=self._questions, data_queue=self._replies, done_event=self._done)
         with self._guard:
             self._next = first
@@ -182,6 +182,8 @@ class _Spilled:
         """Return where Ray writes unless it was told another place."""
         import ray
 
+        if not ray.is_initialized():  # a process that took an actor's place
+            return []
         runtime = ray.get_runtime_context()
         folder = os.path.join(ray._private.worker.global_worker.node.get_session_dir_path(), f"{_SPILLS}_{runtime.get_node_id()}")
         return [os.path.join(folder, name) for name in os.listdir(folder)] if os.path.isdir(folder) else []

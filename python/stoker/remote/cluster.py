@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import importlib
 import os
 import socket
 import sys
 from typing import Any
 
+from .._warning import say_once
+from . import here
+
 _PATIENCE = 180.0  # seconds [J] for actors to start: Ray starts a Python for each, which imports torch
 _SPARE_CALLS = 2  # calls of an actor that run beside those that wait for batches
 LOCAL = "local"
+_STARTS = 10  # times [J] that a worker's replacement is started, if its node dies meanwhile
+HERE = "this machine"
 _ANSWER = 10.0  # seconds [J] in which a cluster takes a connection
 _NAMED = 4  # nodes in a line
+_PATIENT = "RAY_gcs_rpc_server_reconnect_timeout_s"  # Ray ends this program so many seconds after the head, 60 by itself
+_FOR_EVER = "1000000000"
 _DIGITS = 6  # of Ray's number of a node, which has 56
 
 
@@ -52,6 +61,39 @@ def start_actors(count: int, address: str, ahead: int) -> list[Actor]:
     for each in actors:
         ray.kill(each)
     raise lack
+
+
+def start_another(address: str, ahead: int) -> Actor:
+    """Return a new actor in place of one that died; a process of this machine if the cluster gives none."""
+    try:
+        for _ in range(_STARTS - 1):
+            with contextlib.suppress(Died):
+                _find_head()
+                return start_actors(1, address, ahead)[0]
+        _find_head()
+        return start_actors(1, address, ahead)[0]
+    except Exception as lack:  # Ray has many ways to say that its head is gone
+        say_once(f"the cluster gives no worker in place of one that died ({str(lack).strip().splitlines()[0]}): it runs on this machine")
+        return Actor(here.Handle(ahead + _SPARE_CALLS, _environment()), HERE, None)
+
+
+def _find_head() -> None:
+    """Raise OSError if the cluster's head does not take a connection: Ray would wait for minutes."""
+    import ray
+
+    _reach(ray.get_runtime_context().gcs_address)
+
+
+def kill(handle: Any) -> None:
+    """End an actor. It may be gone, or the whole cluster."""
+    import ray
+
+    with contextlib.suppress(Exception):
+        if isinstance(handle, here.Handle):
+            handle.kill()
+        elif ray.is_initialized():
+            _find_head()
+            ray.kill(handle)
 
 
 def find_own_store() -> int | None:
@@ -94,6 +136,7 @@ def _connect(address: str) -> Any:
     if not ray.is_initialized():
         try:
             _reach(address)
+            _outlive_the_head()
             # Ray takes "local" as well: without an address it would join a cluster that runs on this machine already.
             more = {"include_dashboard": False} if address == LOCAL else {}
             ray.init(address, logging_level="ERROR", log_to_driver=False, **more)
@@ -101,6 +144,15 @@ def _connect(address: str) -> Any:
         except Exception as error:
             raise Lack(f"Ray at {address} does not answer: {error} (`ray start --head` starts one)") from None
     return ray
+
+
+def _outlive_the_head() -> None:
+    """Keep Ray from ending this program when it has missed its head for a minute."""
+    if _PATIENT not in os.environ:
+        os.environ[_PATIENT] = _FOR_EVER
+        with contextlib.suppress(Exception):  # Ray has read its variables if the program imported it before
+            importlib.import_module("ray._raylet").Config.initialize("")
+        del os.environ[_PATIENT]  # the program's own children have their own patience
 
 
 def _leave_stdout() -> None:

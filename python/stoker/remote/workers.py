@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import collections
-import contextlib
 import dataclasses
 import inspect
 import os
@@ -22,12 +21,12 @@ from torch._utils import ExceptionWrapper
 
 from .._warning import say
 from . import cluster, figures, packing
+from .actor import COMPARED
 from .depth import MOST_MORE
 
 _REPLACED = 3  # times that a worker is replaced without a result between
 #: Variables of which a node has its own.
 _NODES_OWN = ("PATH", "LD_", "HOME", "HOST", "PWD", "TMP", "TEMP", "XDG_", "CUDA_VISIBLE", "RAY_", "PYTHONPATH", "STOKER_")
-_STARTS = 10  # times [J] that a worker's replacement is started, if its node dies meanwhile
 _TURN = 0.5  # seconds after which the receiving thread looks whether its iterator has ended
 
 
@@ -48,6 +47,7 @@ class Context:
         self.store = cluster.find_own_store()
         self.persistent = loader.persistent_workers
         self.shared = ray.put(shared)
+        self.kept = shared if len(shared) <= COMPARED else None  # a larger data set may have changed, and no worker is replaced
         self.results = _Results()
         self.arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         self.done = threading.Event()
@@ -192,7 +192,8 @@ class _Worker:
         self._context.begin_receiving()
 
     def _begin(self, first: int) -> None:
-        self._actor.call.remote("begin", self._context.shared, self._own, first)
+        shared = self._context.kept if self.node == cluster.HERE else self._context.shared
+        self._actor.call.remote("begin", shared, self._own, first)
 
     def ask(self, question: Any) -> None:
         """Send a question, or the word to end."""
@@ -298,13 +299,8 @@ class _Worker:
             say(f"{why}, and its data set may have a state of its own: torch reports it")
             self._dead = True
             return
-        self._kill()
-        try:
-            actor = self._start_another()
-        except cluster.Lack as lack:
-            say(f"{why}, and no other takes its place: {lack}")
-            self._dead = True
-            return
+        cluster.kill(self._actor)
+        actor = cluster.start_another(self._context.address, self._context.most_ahead)
         say(f"{why}: one on {actor.node} goes on with the same batches")
         with self._guard:
             self._leave_node()
@@ -322,13 +318,6 @@ class _Worker:
             if self._ends:
                 self._actor.call.remote("end", self._count)
 
-    def _start_another(self) -> cluster.Actor:
-        """Return a new actor. Its node may die while it starts."""
-        for _ in range(_STARTS - 1):
-            with contextlib.suppress(cluster.Died):
-                return cluster.start_actors(1, self._context.address, self._context.most_ahead)[0]
-        return cluster.start_actors(1, self._context.address, self._context.most_ahead)[0]
-
     def end(self) -> None:
         self._dead = True
 
@@ -342,12 +331,7 @@ class _Worker:
         if not self._dead:
             self._leave_node()
         self._dead = True
-        self._kill()
-
-    def _kill(self) -> None:
-        if ray.is_initialized():
-            with contextlib.suppress(Exception):
-                ray.kill(self._actor)
+        cluster.kill(self._actor)
 
 
 def _read_process() -> dict[str, Any]:
