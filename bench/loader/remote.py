@@ -56,6 +56,7 @@ def train():
             if kind in TIMED:
                 size += (batch if kind == "asleep" else batch[0]).nbytes
                 continue
+            time.sleep(float(os.environ.get(PACE, 0)))
             digest = hashlib.sha256()
             add(batch, digest)
             print(digest.hexdigest()[:16], flush=True)
@@ -288,6 +289,7 @@ def record(arguments):
 
 FULL_DISK = {"local_fs_capacity_threshold": 0.99}  # Ray writes nothing from 0.95 on, and this machine's disk is that full
 WITHIN = "STOKER_BENCH_NAMESPACE"
+PACE = "STOKER_BENCH_PACE"  # seconds of the loop's own for each batch
 KINDS = {
     "pictures": pictures,
     "video": lambda workers: load(Clips(), workers),

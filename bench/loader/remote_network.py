@@ -35,9 +35,10 @@ SPACE, PORT, STORE = "stk55-", 6379, 200 << 20
 NODES = ("head", "trainer", "one", "two")
 RAY = str(Path(sys.executable).parent / "ray")
 ROUND_TRIPS = (0, 1, 5, 20)  # ms
+PACE = 0.2  # seconds of a step: the loop goes on while nodes give up
 ENDS = 40  # seconds in which actors end after the script
 #: As `stoker feed --ray` does, from this checkout.
-FEED = "import runpy, sys, stoker; stoker.feed(ray=sys.argv[1]); del sys.argv[:1]; runpy.run_path(sys.argv[0], run_name='__main__')"
+FEED = "import runpy, sys, stoker; stoker.feed(ray=sys.argv[1]); del sys.argv[:2]; runpy.run_path(sys.argv[0], run_name='__main__')"
 
 
 def sh(*words):
@@ -61,6 +62,7 @@ def environment(**more):
 @contextlib.contextmanager
 def network(delay=None):
     """Make the namespaces. delay: a file that says by how many seconds the switch holds packets back."""
+    remove()
     try:
         sh("ip", "netns", "add", SPACE + "switch")
         if not delay:
@@ -81,13 +83,17 @@ def network(delay=None):
         switch = subprocess.Popen([sys.executable, __file__, "switch", "--delay", delay]) if delay else None
         yield
     finally:
-        for name in (*NODES, "switch"):
-            kill_all(name)
+        remove()
         if delay:
             switch.kill()
             switch.wait()
-        for name in (*NODES, "switch"):
-            subprocess.run(["ip", "netns", "del", SPACE + name], capture_output=True)
+
+
+def remove():
+    """End what runs in the namespaces, and remove them."""
+    for name in (*NODES, "switch"):
+        kill_all(name)
+        subprocess.run(["ip", "netns", "del", SPACE + name], capture_output=True)
 
 
 def bring_up(name):
@@ -140,7 +146,8 @@ def start_node(name, folder, cores, **variables):
     os.makedirs("/tmp/ray", exist_ok=True)
     place = ["--head", f"--port={PORT}", "--include-dashboard=false"] if name == "head" else [f"--address={address('head')}:{PORT}"]
     sizes = [f"--num-cpus={cores}", f"--object-store-memory={STORE}", f"--node-ip-address={address(name)}"]
-    apart = ["unshare", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-c", f'mount --bind {own} /tmp/ray && "$@"', "sh"]
+    stay = "; sleep infinity" if name == "trainer" else ""  # with its first process all end, and the script is one of them
+    apart = ["unshare", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-c", f'mount --bind {own} /tmp/ray && "$@"{stay}', "sh"]
     with open(own / "log", "w") as log:
         line = inside(name, *apart, RAY, "start", *place, *sizes, "--disable-usage-stats", "--block")
         return subprocess.Popen(line, stdout=log, stderr=log, env=environment(**variables), start_new_session=True)
@@ -151,7 +158,7 @@ def beside(node, *line):
     first = node.pid
     while os.readlink(f"/proc/{first}/ns/pid") == os.readlink("/proc/self/ns/pid"):
         first = remote.children(first)[0]
-    return ["nsenter", "-t", str(first), "-m", "-p", "-n", *line]
+    return ["nsenter", "-t", str(first), "-m", "-p", "-n", f"--wd={os.getcwd()}", *line]
 
 
 @contextlib.contextmanager
@@ -191,7 +198,7 @@ def play(kind, nodes, epochs, strike, chance):
     script = [sys.executable, "-W", "ignore", "-c", FEED, f"{address('head')}:{PORT}", os.path.abspath(remote.__file__), "train", kind, "3", str(epochs)]
     hits, lines = 0, []
     with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(beside(nodes["trainer"], *script), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment())
+        process = subprocess.Popen(beside(nodes["trainer"], *script), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment(**{remote.PACE: str(PACE)}))
         for line in process.stdout:
             lines.append(line.strip())
             if random.random() < chance:

@@ -90,7 +90,7 @@ for kind in sys.argv[1].split(","):
 
 #: Loops that end early, with workers that persist or not: batches, and what the trainer's generators hold meanwhile.
 EARLY = """
-import hashlib, queue, random, sys, threading
+import hashlib, queue, random, sys, threading, time
 import numpy as np, torch
 from torch.utils.data import DataLoader, RandomSampler
 
@@ -98,6 +98,7 @@ class Random:
     def __len__(self):
         return 61
     def __getitem__(self, i):
+        time.sleep(0.01 * (i % 4))  # batches come before their turn
         return {"x": torch.rand(3) * i, "n": np.random.rand(), "r": random.random()}
 
 if "late" in sys.argv:
@@ -121,8 +122,8 @@ if "late" in sys.argv:
     stoker.feed(ray=sys.argv[2])
 own = torch.Generator()
 LOADERS = (
-    lambda: DataLoader(Random(), 2, shuffle=True, generator=own, num_workers=2, persistent_workers=True),
-    lambda: DataLoader(Random(), 2, shuffle=True, num_workers=2),
+    lambda: DataLoader(Random(), 2, shuffle=True, generator=own, num_workers=3, persistent_workers=True),
+    lambda: DataLoader(Random(), 2, shuffle=True, num_workers=3),
     lambda: DataLoader(Random(), 2, sampler=RandomSampler(range(61), True, generator=own), num_workers=2),
 )
 for number, make in enumerate(LOADERS):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import os
 import socket
 import sys
+import time
+from collections.abc import Iterator
 from typing import Any
 
 from .._warning import say_once
@@ -16,12 +17,14 @@ from . import here
 _PATIENCE = 180.0  # seconds [J] for actors to start: Ray starts a Python for each, which imports torch
 _SPARE_CALLS = 2  # calls of an actor that run beside those that wait for batches
 LOCAL = "local"
+_AGAIN = 30.0  # seconds [J] in which a head that did not answer is not asked again
+_missed = float("-inf")  # when it did not
 _STARTS = 10  # times [J] that a worker's replacement is started, if its node dies meanwhile
 HERE = "this machine"
 _ANSWER = 10.0  # seconds [J] in which a cluster takes a connection
 _NAMED = 4  # nodes in a line
 _PATIENT = "RAY_gcs_rpc_server_reconnect_timeout_s"  # Ray ends this program so many seconds after the head, 60 by itself
-_FOR_EVER = "1000000000"
+_FOR_EVER = "1000000"  # seconds, which are milliseconds of 32 bits
 _DIGITS = 6  # of Ray's number of a node, which has 56
 
 
@@ -78,10 +81,17 @@ def start_another(address: str, ahead: int) -> Actor:
 
 
 def _find_head() -> None:
-    """Raise OSError if the cluster's head does not take a connection: Ray would wait for minutes."""
+    """Raise OSError if the cluster's head does not take a connection, or did not lately: Ray would wait for minutes."""
+    global _missed
     import ray
 
-    _reach(ray.get_runtime_context().gcs_address)
+    if time.monotonic() < _missed + _AGAIN:
+        raise OSError("its head does not answer")
+    try:
+        _reach(ray.get_runtime_context().gcs_address)
+    except OSError:
+        _missed = time.monotonic()
+        raise
 
 
 def kill(handle: Any) -> None:
@@ -136,23 +146,30 @@ def _connect(address: str) -> Any:
     if not ray.is_initialized():
         try:
             _reach(address)
-            _outlive_the_head()
             # Ray takes "local" as well: without an address it would join a cluster that runs on this machine already.
             more = {"include_dashboard": False} if address == LOCAL else {}
-            ray.init(address, logging_level="ERROR", log_to_driver=False, **more)
+            with _outliving_the_head() if address != LOCAL else contextlib.nullcontext():
+                ray.init(address, logging_level="ERROR", log_to_driver=False, **more)
             _leave_stdout()
         except Exception as error:
             raise Lack(f"Ray at {address} does not answer: {error} (`ray start --head` starts one)") from None
     return ray
 
 
-def _outlive_the_head() -> None:
-    """Keep Ray from ending this program when it has missed its head for a minute."""
-    if _PATIENT not in os.environ:
-        os.environ[_PATIENT] = _FOR_EVER
-        with contextlib.suppress(Exception):  # Ray has read its variables if the program imported it before
-            importlib.import_module("ray._raylet").Config.initialize("")
-        del os.environ[_PATIENT]  # the program's own children have their own patience
+@contextlib.contextmanager
+def _outliving_the_head() -> Iterator[None]:
+    """Keep Ray from ending this program when it has missed its head for a minute.
+
+    The program's own children keep Ray's patience.
+    """
+    if _PATIENT in os.environ:
+        yield
+        return
+    os.environ[_PATIENT] = _FOR_EVER
+    try:
+        yield
+    finally:
+        del os.environ[_PATIENT]
 
 
 def _leave_stdout() -> None:

@@ -112,7 +112,8 @@ class _Depth:
         if not isinstance(iterator._sampler_iter, _Indices):
             iterator._sampler_iter = _Indices(iterator, self)
         iterator._prefetch_factor = self._now
-        while iterator._tasks_outstanding < self._now * self._workers:
+        # Those that came before their turn wait in the iterator: each of them draws another one when it is given.
+        while iterator._send_idx - iterator._rcvd_idx < self._now * self._workers:
             before = iterator._send_idx
             iterator._try_put_index()
             if iterator._send_idx == before:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import socket
 import subprocess
 import sys
@@ -31,7 +32,9 @@ class Handle:
                 command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env={**os.environ, **environment}
             )
         self.call = self
-        threading.Thread(target=self._receive, daemon=True, name="stoker-worker").start()
+        self._calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for work in self._send, self._receive:
+            threading.Thread(target=work, daemon=True, name="stoker-worker").start()
 
     def remote(self, *call: Any) -> _Call:
         future: Future[Any] = Future()
@@ -39,11 +42,15 @@ class Handle:
             number, ended = self._count, self._count is None
             if number is not None:
                 self._count, self._futures[number] = number + 1, future
-                with contextlib.suppress(OSError):  # the receiving thread finds its end
-                    self._connection.send((number, call))
+                self._calls.put((number, call))
         if ended:
             future.set_exception(ConnectionError("it has ended"))
         return _Call(future)
+
+    def _send(self) -> None:
+        with contextlib.suppress(OSError):  # the other thread finds its end
+            while (call := self._calls.get()) is not None:
+                self._connection.send(call)
 
     def _receive(self) -> None:
         with contextlib.suppress(EOFError, OSError):
@@ -56,6 +63,7 @@ class Handle:
                     future.set_result(result)
         with self._guard:
             self._count, left = None, list(self._futures.values())
+        self._calls.put(None)
         for future in left:
             future.set_exception(ConnectionError("it has ended"))
         self._process.wait()
