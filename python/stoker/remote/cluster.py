@@ -151,6 +151,7 @@ def _connect(address: str) -> Any:
             with _outliving_the_head() if address != LOCAL else contextlib.nullcontext():
                 ray.init(address, logging_level="ERROR", log_to_driver=False, **more)
             _leave_stdout()
+            _leave_errors()
         except Exception as error:
             raise Lack(f"Ray at {address} does not answer: {error} (`ray start --head` starts one)") from None
     return ray
@@ -178,6 +179,13 @@ def _leave_stdout() -> None:
     write = getattr(module, "print_to_stdstream", None)
     if write is not None:
         module.print_to_stdstream = lambda data, **more: write({**data, "is_err": True}, **more)  # type: ignore[union-attr]
+
+
+def _leave_errors() -> None:
+    """Have Python print an error that ends the program: Ray first tells its head, and waits for it where it is dead."""
+    module = sys.modules.get("ray._private.worker")
+    if sys.excepthook is getattr(module, "custom_excepthook", None):
+        sys.excepthook = getattr(module, "normal_excepthook", sys.__excepthook__)
 
 
 def _reach(address: str) -> None:
