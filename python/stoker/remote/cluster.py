@@ -81,7 +81,10 @@ def start_another(address: str, ahead: int) -> Actor:
 
 
 def _find_head() -> None:
-    """Raise OSError if the cluster's head does not take a connection, or did not lately: Ray would wait for minutes."""
+    """Raise OSError if the cluster's head does not take a connection, or did not lately, or gave up this node.
+
+    Ray would wait for minutes.
+    """
     global _missed
     import ray
 
@@ -92,6 +95,9 @@ def _find_head() -> None:
     except OSError:
         _missed = time.monotonic()
         raise
+    own = ray.get_runtime_context().get_node_id()
+    if not any(node["Alive"] and node["NodeID"] == own for node in ray.nodes()):
+        raise OSError("it gave this node up")
 
 
 def kill(handle: Any) -> None:
