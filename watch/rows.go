@@ -168,7 +168,8 @@ func (d *drawing) value(v *view, t strip.Track) (text string) {
 		return text
 	}
 	defer func() {
-		if goal := d.makeFaint(" goal " + d.formatShort(diagnose.DeviceBusy.Yes, t.Unit)); cellsOf(text+goal) <= d.valueWidth() {
+		goal := d.makeFaint(" goal " + d.formatShort(diagnose.DeviceBusy.Yes, t.Unit))
+		if cellsOf(text+goal) <= d.valueWidth() {
 			text += goal
 		}
 	}()

@@ -58,7 +58,8 @@ func TestKindsAndPlaces(t *testing.T) {
 			t.Errorf("%v is %s at %q in %q, want %s at %q in %q", c.stack, kind, own.Function, call.Function, c.kind, c.own, c.call)
 		}
 	}
-	for _, kind := range []diagnose.Kind{diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Code,
+	for _, kind := range []diagnose.Kind{
+		diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Code,
 		diagnose.Reading, diagnose.Queries, diagnose.Matching, diagnose.Hashing, diagnose.Sorting, diagnose.Growing, diagnose.OfLists, diagnose.Unpacking,
 	} {
 		if kind.Words() == "" || (kind.Advice() == "") != (kind == diagnose.Stacking) {

@@ -148,7 +148,7 @@ var stricter = map[string]string{
 	"bad/sof-sampling-1x1-2x2.jpg":     "luma with fewer samples than chroma is not read",
 	"bad/sof-sampling-2x2-1x1-2x1.jpg": "Cb with other samples than Cr is not read",
 
-	"other/tiff.tiff":              "TIFF is not read",
+	"other/tiff.tiff": "TIFF is not read",
 }
 
 // TestPillowCuts cuts files at each 64th of their length and at their last bytes.
@@ -188,7 +188,7 @@ func TestKinds(t *testing.T) {
 		"bad/sof-size-65535.jpg": TooLarge, "bad/sof-12-bit.jpg": Unsupported, "bad/sof9.jpg": Unsupported, "bad/sof3.jpg": Unsupported,
 		"bad/sof-2-components.jpg": Damaged, "bad/sof-5-components.jpg": Damaged,
 		"bad/sof-sampling-3x1-2x1.jpg": Unsupported, "bad/sof-sampling-1x1-2x2.jpg": Unsupported, "bad/sof-sampling-2x2-1x1-2x1.jpg": Unsupported,
-		"other/png-bomb.png": TooLarge,
+		"other/png-bomb.png":  TooLarge,
 		"other/png-13000.png": Truncated, "other/png-cut.png": Truncated,
 		"other/png-bad-data.png": Damaged, "other/tiff.tiff": Unsupported,
 	} {

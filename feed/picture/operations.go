@@ -2,9 +2,9 @@ package picture
 
 import "github.com/stoker-dev/stoker/feed/transform"
 
-// The table of operations. A row has the least and most arguments, its compile function, and the functions of Pillow and torchvision that the client
-// records as this operation. An operation without such functions ends a program, or only the chains
-// of testdata/chains.py use it.
+// The table of operations. A row has the least and most arguments, its compile function, and the
+// functions of Pillow and torchvision that the client records as this operation. An operation
+// without such functions ends a program, or only the chains of testdata/chains.py use it.
 //
 // `make golden` writes the list of functions in docs/loader.md, and diagnose/live/recorded.txt, by
 // which diagnose recognises work that stoker feed does. TestOperationsAreRecordedAndTried names

@@ -115,7 +115,8 @@ func (s Server) At(rate float64) Forecast {
 			p99 = append(p99, s.P99*stat.Quantile(now, 0.99)/stat.Quantile(was, 0.99))
 		}
 	}
-	f.P50, f.P99 = fromRunToRun(middleNine(p50), middleNine(plain50)), fromRunToRun(middleNine(p99), middleNine(plain99))
+	f.P50 = fromRunToRun(middleNine(p50), middleNine(plain50))
+	f.P99 = fromRunToRun(middleNine(p99), middleNine(plain99))
 	return f
 }
 

@@ -150,7 +150,9 @@ func (m *merger) listGPUs(t *recording.Timeline, facts *recording.Facts) {
 	for _, id := range slices.Sorted(maps.Keys(s.held)) { // of devices that the file does not list
 		if held := s.held[id]; held.reserved > 0 && len(facts.GPUs) == 0 && len(t.Devices) == 0 {
 			facts.GPUs = append(facts.GPUs, recording.GPU{
-				Index: int(id), PeakBytes: stat.Known(float64(held.allocated)), HeldBytes: stat.Known(float64(held.reserved)),
+				Index:     int(id),
+				PeakBytes: stat.Known(float64(held.allocated)),
+				HeldBytes: stat.Known(float64(held.reserved)),
 			})
 		}
 	}
