@@ -64,10 +64,8 @@ def setUpModule():
 class Here:
     """In place of the daemon's line: makes nothing, so that Pillow does it, and counts."""
 
-    spent = 0
-
     def __init__(self):
-        self.count = multiprocessing.Value("q")
+        self.count, self.spent = multiprocessing.Value("q"), 0
 
     def is_alive(self):
         return True
@@ -84,6 +82,7 @@ class Here:
     def __call__(self, jobs):
         with self.count.get_lock():
             self.count.value += len(jobs)
+        self.spent += len(jobs)
         return jobs
 
 
@@ -269,7 +268,7 @@ class RecordedTest(DeferredCase):
                 self.assertEqual(len(plain), len(data) - len(seen) if gone else payoff._COMPARED)
 
     def test_let_go(self):
-        """Where nothing waits for long, or all is asked for at once, everything of ours is taken away, and is there again for others."""
+        """Where nothing waits, or all is asked for at once, or it costs more, everything of ours is taken away, and is there again for others."""
         from PIL import Image, ImageFile
 
         ours = [(Image.Image, "load"), (Image.Image, "point"), (ImageFile.ImageFile, "load"), (torch.utils.data._utils.fetch._MapDatasetFetcher, "fetch")]
@@ -284,7 +283,8 @@ class RecordedTest(DeferredCase):
 
         plain = torch.utils.data.TensorDataset(torch.arange(40))
         seen, deferred = [], deferring._run_deferred
-        for dataset, least in ((plain, 16), (pipelines.Pictures(self.root, arrays), 18)):
+        waiting = pipelines.Pictures(self.root, lambda path: pipelines.F.to_tensor(pipelines.opened(path).resize((9, 9))))
+        for dataset, least in ((plain, 16), (pipelines.Pictures(self.root, arrays), 16), (waiting, 18)):
             costs_more = mock.patch.object(payoff, "_costs_more", lambda found: found[payoff.FETCHES] >= 18)
             with costs_more, mock.patch.object(payoff, "_accounts", {}), mock.patch.object(payoff, "_TRIED", 16), mock.patch.object(deferring, "_run_deferred", lambda *args: seen.append(args) or deferred(*args)):
                 self.assertEqualToPlain("folder", 0)

@@ -47,7 +47,7 @@ func TestCapturedTrace(t *testing.T) {
 // A file that a recording names is read only if it is in the same folder.
 func TestTracesElsewhereAreNotRead(t *testing.T) {
 	for name, want := range map[string]string{
-		"missing.json": "is missing", "../up.json": "not beside it", "/etc/passwd": "not beside it", "": "not beside it", "..": "not beside it",
+		"missing.json": "is missing", "../up.json": "not in its folder", "/etc/passwd": "not in its folder", "": "not in its folder", "..": "not in its folder",
 		"link.json": "not a plain file", "folder.json": "not a plain file", "broken.json": "read ",
 	} {
 		path, run := withTrace(t, name)

@@ -60,7 +60,7 @@ func TestTuneUsage(t *testing.T) {
 		{[]string{"tune", "--longest", "1s", "--", "true"}, cli.ExitUsage, "at least 10s"},
 		{[]string{"tune", "--env", "OUT", "--", "true"}, cli.ExitUsage, "NAME=VALUE"},
 		{[]string{"tune", "-o", good, "--", "true"}, cli.ExitUsage, "is not replaced"},
-		{[]string{"tune", "--", "true"}, cli.ExitUsage, "--yes agrees"},
+		{[]string{"tune", "--", "true"}, cli.ExitUsage, "add --yes"},
 		{[]string{"tune", "--live", "--starts", "3", "--", "true"}, cli.ExitUsage, "leave out --starts"},
 		{[]string{"tune", "--live", "-o", "x.json", "--", "true"}, cli.ExitUsage, "the plan goes into the folder"},
 		{[]string{"tune", "--live", "--allow", "precision", "--", "true"}, cli.ExitUsage, "leave out --live"},
