@@ -98,6 +98,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	}
 	leadWithThreads(plan.Fixes)
 	orderPlan(plan.Fixes)
+	a.leadWithLine(plan.Fixes)
 	order(plan.Doubtful)
 	a.proposeTraced(&plan)
 	return plan

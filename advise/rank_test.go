@@ -94,6 +94,25 @@ func TestCoresOfThisMachineAndOfAnother(t *testing.T) {
 	}
 }
 
+// A program is changed sooner than a machine, if one of its lines has most of a batch.
+func TestLineBeforeAnotherMachine(t *testing.T) {
+	run, err := recording.Open("../testdata/cases/two-workers-full/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for share, want := range map[float64]string{0.4: string(stoker.Cores), 0.6: diagnose.SlowTransform} {
+		v := judge.Judge(run)
+		own := recording.Place{File: "/me/train.py", Line: 25, Function: "Set.__getitem__"}
+		line := diagnose.Line{Own: own, Kind: diagnose.Code, Share: stoker.Exactly(share)}
+		line.Without.Speedup = stoker.Interval{Low: 1, Point: 1.5, High: 2}
+		v.Lines = []diagnose.Line{line}
+		v.Findings = append(v.Findings, diagnose.Finding{Name: diagnose.SlowTransform})
+		if fixes := Rank(run, v).Fixes; len(fixes) < 2 || string(fixes[0].Name) != want {
+			t.Errorf("a line with %v of a batch: %+v, want %s first", share, fixes, want)
+		}
+	}
+}
+
 // Why not more is a reason: not that more would be worth something.
 func TestWhyNotMoreWorkers(t *testing.T) {
 	run, err := recording.Open("../testdata/cases/heavy-getitem/run.jsonl.gz")

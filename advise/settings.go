@@ -127,6 +127,9 @@ func (a adviser) proposeStorage() (Fix, string) {
 // moreCores is what to do where a machine has cores that the job may not use.
 const moreCores = "give the job more cores"
 
+// anotherMachine is what to do where it has not.
+const anotherMachine = "run on another machine, with more cores"
+
 // proposeCores says how many cores would feed the device, where loading lacks them: the
 // machine's own, where other programs have those, else more of them or a larger quota.
 func (a adviser) proposeCores() (Fix, string) {
@@ -156,7 +159,7 @@ func (a adviser) proposeCores() (Fix, string) {
 	case here > from: // what this machine has is nearer than another one
 		need = here
 	default:
-		fix.Title = "run on another machine, with more cores"
+		fix.Title = anotherMachine
 		fix.Notes = append(fix.Notes, "or let the DataLoader's workers use cores of other nodes, with the same batches: "+
 			"stoker feed --ray ADDRESS, if the network carries them")
 	}

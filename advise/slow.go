@@ -6,6 +6,23 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
+// leadWithLine puts a cheaper line before another machine, if most of preparing a batch goes into that line: a
+// program is changed sooner than a machine, and then needs fewer cores.
+func (a adviser) leadWithLine(fixes []Fix) {
+	if len(fixes) == 0 || fixes[0].Title != anotherMachine || len(a.verdict.Lines) == 0 ||
+		a.verdict.Lines[0].Share.Point < mostOfBatch {
+		return
+	}
+	if at := slices.IndexFunc(fixes, func(f Fix) bool { return f.Name == diagnose.SlowTransform }); at > 0 {
+		line := fixes[at]
+		copy(fixes[1:], fixes[:at])
+		fixes[0] = line
+	}
+}
+
+// mostOfBatch is the share of preparing a batch from which a line comes before another machine. [J]
+const mostOfBatch = 0.5
+
 // slow proposes to make the line cheaper on which most of preparing a batch goes: there
 // is no setting for it, and its gain is bounded by that of a line that takes no
 // time at all.
