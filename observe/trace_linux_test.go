@@ -115,7 +115,7 @@ func TestWhyThereIsNoTrace(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Command: []string{"true"}}, "no hook in this run"},
+		{Options{Command: []string{"true"}}, "needs the hook"},
 		{Options{Command: []string{"true"}, Hook: emptyHook}, "the hook saw no step"},
 		{Options{Command: []string{"python3", "-I", "-c", ""}, Hook: emptyHook}, "shut out by python -I"},
 	} {

@@ -41,7 +41,7 @@ func TestPublishedTablesRefuse(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"key,value", "name,value", `fitted.csv:1: the columns are ["name" "value"]`},
 		{"architecture/ada,0.823", "architecture/ada,0", `fitted.csv:2: architecture/ada "0"`},
-		{"architecture/ampere,", "architecture/ada,", `fitted.csv:3: architecture/ada stands here twice`},
+		{"architecture/ampere,", "architecture/ada,", `fitted.csv:3: architecture/ada occurs twice`},
 		{"width/exact/training/launch", "width/exact/drawing/launch", `fitted.csv:96: kind "drawing"`},
 		{"width/exact/training/launch", "width/exact/training/device", `fitted.csv:97: width "exact/training/device"`},
 		{"width/exact/training/launch,0.62\n", "", `fitted.csv: width/exact/training is missing`},
