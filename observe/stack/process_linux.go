@@ -127,16 +127,26 @@ func (known images) look(pid int, path, inode string) *image {
 
 var named = regexp.MustCompile(`python3\.(\d+)`)
 
-// imageOf finds Python's runtime in a file: it is a separate section.
-func imageOf(path, name string) *image {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe by that name would wait
+// openRegular opens a regular file for reading; nil if there is none. A pipe by that name would block.
+func openRegular(path string) *os.File {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close()
 		return nil
 	}
+	return f
+}
+
+// imageOf finds Python's runtime in a file: it is a separate section.
+func imageOf(path, name string) *image {
+	f := openRegular(path)
+	if f == nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
 	binary, err := elf.NewFile(f)
 	if err != nil || binary.Class != elf.ELFCLASS64 || binary.Section(".PyRuntime") == nil {
 		return nil

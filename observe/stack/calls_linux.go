@@ -4,11 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Bounds on the program's files that are read for what a line calls.
@@ -86,14 +83,11 @@ func (known sources) callAt(pid int, file string, line int) string {
 }
 
 func readCalls(path string) map[int]string {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe by that name would wait
-	if err != nil {
+	f := openRegular(path)
+	if f == nil {
 		return nil
 	}
 	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
 	found := map[int]string{}
 	lines := bufio.NewScanner(io.LimitReader(f, mostSource))
 	for n := 1; lines.Scan(); n++ {
