@@ -290,10 +290,10 @@ def _add_task_in_place_of(original):
 
 
 @guarded
-def comes(channel):
-    request = channel.requests[0]
+def comes(connection):
+    request = connection.requests[0]
     if not request.error:
-        channel._stoker = begin_in_torch(request.command, request.path)
+        connection._stoker = begin_in_torch(request.command, request.path)
 
 
 def _service_in_place_of(original):
