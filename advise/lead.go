@@ -21,7 +21,7 @@ func (a adviser) leadWith(plan Plan) Plan {
 		return plan
 	}
 	if lead.Name == diagnose.RowEdge && !lead.IsOwnWork() && a.costs.Workers == 0 && len(plan.Fixes) > 0 {
-		return plan // the loop loads by itself: what makes each batch cheaper helps the first one
+		return plan // num_workers=0: a change that makes each batch cheaper helps the first one as well
 	}
 	for i, f := range plan.Fixes {
 		if lead.Name == diagnose.RowEdge && f.Name == string(stoker.PersistentWorkers) && !lead.IsOwnWork() {

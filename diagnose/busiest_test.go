@@ -6,7 +6,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// A comprehension is a function of its own before Python 3.12, and work of the one around it.
+// Before Python 3.12 a comprehension is a function. Its time counts for the function around it.
 func TestBusiest(t *testing.T) {
 	at := func(function string, line int, seconds float64) LoopLine {
 		return LoopLine{Line: Line{Own: recording.Place{File: "/train.py", Line: line, Function: function}}, Seconds: seconds}

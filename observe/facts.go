@@ -79,7 +79,7 @@ func (r *recorder) tellJob() {
 	}
 }
 
-// silentHook updates the note on the hook. There is none if any process has answered: a
+// silentHook updates the note on the hook. It removes the note if any process has answered: a
 // launcher's flags may differ from those of its children. A process that ended without an answer
 // stays in the note.
 func (r *recorder) silentHook(now float64) {

@@ -35,7 +35,7 @@ SPACE, PORT, STORE = "stk55-", 6379, 200 << 20
 NODES = ("head", "trainer", "one", "two")
 RAY = str(Path(sys.executable).parent / "ray")
 ROUND_TRIPS = (0, 1, 5, 20)  # ms
-PACE = 0.2  # seconds of a step: the loop goes on while nodes give up
+PACE = 0.2  # seconds of a step: the loop still runs while nodes give up
 ENDS = 40  # seconds in which actors end after the script
 #: As `stoker feed --ray` does, from this checkout.
 FEED = "import runpy, sys, stoker; stoker.feed(ray=sys.argv[1]); del sys.argv[:2]; runpy.run_path(sys.argv[0], run_name='__main__')"

@@ -75,7 +75,7 @@ func TestKindOfNativeCode(t *testing.T) {
 	}
 }
 
-// What the program's own code does is told by its names, if no library's tells; log_prob is no log.
+// The names of the program's functions tell their work where no library's do. log_prob is not logging.
 func TestKindOfNames(t *testing.T) {
 	for function, want := range map[string]diagnose.Kind{
 		"TensorboardWriter.add_train_histogram": diagnose.Logging, "Logger.write": diagnose.Logging, "log_metrics": diagnose.Logging,

@@ -150,8 +150,8 @@ func mean(family *dto.MetricFamily) float64 {
 	return sum / n
 }
 
-// countOnce returns a metric's series without those that tell again what another one tells: ranks that hold parts
-// of one model, of which the least of each replica counts, and the requests of one priority, as all have a series.
+// countOnce returns a metric's series without those that repeat another one: of the ranks that hold parts of one
+// model it keeps the lowest of each replica, and it drops the series of single priorities, as one counts them all.
 func countOnce(family *dto.MetricFamily) []*dto.Metric {
 	least := map[string][2]int{}
 	for _, m := range family.GetMetric() {

@@ -143,7 +143,7 @@ func (t *Trace) Forecast(e Edit) predict.Forecast {
 	return f
 }
 
-// atMost returns a gain of which only an upper bound is known: it may be none.
+// atMost returns a gain of which only an upper bound is known. The lower bound is no change.
 func atMost(gain float64) stoker.Interval {
 	return stoker.Interval{Low: min(1, gain), Point: math.NaN(), High: gain}
 }
