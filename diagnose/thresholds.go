@@ -261,6 +261,7 @@ const (
 	FewLooks  = 20.0  // looks at the launching thread, below which no line is named; [J]
 	NamedLine = 0.3   // share of a row's samples, from which its line is named; [J]
 	ShownRow  = 0.005 // share of the run, below which a row is not shown to people; [J]
+	SlowLine  = 0.25  // share of preparing a batch, by its low end, from which a line is worth taking away; [J]
 )
 
 // Ramps of servers. All were chosen with bench/serving in view.

@@ -82,17 +82,13 @@ func (s *spent) addStack(stack recording.Stack) {
 	}
 }
 
-// surelySlow is the least share of a line, by the low end of its interval, from which it is named by itself: that of
-// the finding that names it.
-const surelySlow = 0.25
-
 // byClass puts the groups of each of the program's classes into one, and those of functions inside of a function, if
-// no line has enough by itself.
+// no single line has enough to be named.
 func byClass(groups map[string]*group, all spent, looks float64) map[string]*group {
 	merged := map[string]*group{}
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		g := groups[key]
-		if estimateShare(g.whole(), all.whole(), looks).Low >= surelySlow {
+		if estimateShare(g.whole(), all.whole(), looks).Low >= diagnose.SlowLine {
 			return groups
 		}
 		if g.own.File != "" {

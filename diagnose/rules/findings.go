@@ -9,11 +9,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Start values of findings.
-const (
-	fullMemory = 0.90 // torch-tb-profiler's threshold for peak memory
-	leastSlow  = 0.25 // of a fetch, surely, from which a line is worth taking away. [J]
-)
+// fullMemory is torch-tb-profiler's threshold for peak memory.
+const fullMemory = 0.90
 
 // FindBeside finds the findings that are shown with the class, of a live run and of a trace.
 func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
@@ -111,7 +108,7 @@ func unevenBatch(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool
 func slowTransform(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool) {
 	waits := class.Starves() || c.Stall >= leastWait || class == diagnose.ComputeOnCPU &&
 		c.Costs.Wait/c.Costs.HostStep >= leastWait
-	if !waits || len(c.Lines) == 0 || !(c.Lines[0].Share.Low >= leastSlow) {
+	if !waits || len(c.Lines) == 0 || !(c.Lines[0].Share.Low >= diagnose.SlowLine) {
 		return diagnose.Finding{}, false
 	}
 	line := c.Lines[0]
