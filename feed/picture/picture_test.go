@@ -282,6 +282,13 @@ func TestSourceIsChecked(t *testing.T) {
 	if err := w.Run(p, Source{Pixels: make([]byte, 36)}, dst); err != nil {
 		t.Error(err)
 	}
+	p, err = Parse([]byte(`{"mode":"CMYK","size":[4,3],"ops":[["convert","RGB"]]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(p, Source{Pixels: make([]byte, 48)}, make([]byte, p.Output.Bytes())); !errors.As(err, new(*RefusalError)) {
+		t.Errorf("pixels of a mode of files alone: %v, a refusal is expected", err)
+	}
 }
 
 // FuzzParse reads and runs programs on small pictures: nothing may panic, and what

@@ -91,7 +91,10 @@ func (w *Worker) openSource(p *Program, source Source) (*planes.Picture, error) 
 // splitBands splits pixels into the planes of the picture.
 func (w *Worker) splitBands(p *Program, pixels []byte) error {
 	n := bands[p.mode]
-	if area := p.size.X * p.size.Y; n == 0 || area > mostPixels || len(pixels) != n*area {
+	if n == 0 {
+		return &RefusalError{-1, fmt.Sprintf("pixels of mode %.20q: it is read from files alone", p.mode)}
+	}
+	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {
 		return fmt.Errorf("run program: %d bytes of pixels are not a picture of %v in mode %q", len(pixels), p.size,
 			p.mode)
 	}
