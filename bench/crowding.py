@@ -4,7 +4,7 @@
     python/.venv/bin/python bench/crowding.py
 
 Shared caches, memory bandwidth and turbo make a busy machine's cores slower
-each. What is measured is Pillow decode and RandomResizedCrop, as an ImageFolder
+each. It measures Pillow's decode and RandomResizedCrop, as an ImageFolder
 does them, on files held in memory; core time, not wall time, so that waiting
 for a core does not count. 1 and N processes take turns, because a machine
 changes its speed from minute to minute. `crowding` in predict/law.go

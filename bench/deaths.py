@@ -150,7 +150,7 @@ class Terminal:
         wait(lambda: str(pid) in self.state()["codes"], f"process {pid} to end")
         return self.state()["codes"][str(pid)]
 
-    def ended(self, pid):
+    def has_ended(self, pid):
         return str(pid) in self.state()["codes"]
 
     def text(self):
@@ -160,7 +160,7 @@ class Terminal:
         os.write(self.ours, keys.encode())
 
     def whole(self):
-        """Return what is wrong with the terminal, or nothing."""
+        """Return the fault of the terminal, or nothing."""
         time.sleep(0.2)
         text, wrong = self.text(), []
         if termios.tcgetattr(self.its) != self.modes:
@@ -337,9 +337,9 @@ def job_ended(stage, terminal, pid, want, digest=DIGEST):
     """End the job of a cell as its user would, and compare it with one without Stoker."""
     stage.end.touch()
     terminal.press(LINE + "\n")
-    wait(lambda: terminal.ended("all"), "CMD to end")
+    wait(lambda: terminal.has_ended("all"), "CMD to end")
     orphan = stage.beat.exists() and stage.said()[0]
-    code = terminal.code(orphan if terminal.ended(orphan) else pid)
+    code = terminal.code(orphan if terminal.has_ended(orphan) else pid)
     if code != want:
         raise Failed(f"CMD's code is {code}, want {want}")
     if want == 7:
@@ -347,7 +347,7 @@ def job_ended(stage, terminal, pid, want, digest=DIGEST):
     return f"code {code}" + (", output equal" if want == 7 else "")
 
 
-def prepared(stage, trouble):
+def prepare(stage, trouble):
     """Return the environment and the command prefix for a trouble that begins before the command."""
     env, before = {}, []
     if trouble == "full disk":
@@ -363,11 +363,11 @@ def prepared(stage, trouble):
         (stage.path / "clock").write_text("+0")
         env = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(stage.path / "clock"), "FAKETIME_CACHE_DURATION": "1", "DONT_FAKE_MONOTONIC": "1"}
     if trouble in OWN_CLOCKS:
-        stage.stoker = clocked(stage)
+        stage.stoker = start_with_jumping_clock(stage)
     return env, before
 
 
-def clocked(stage):
+def start_with_jumping_clock(stage):
     """Return a stoker whose clock jumps. Go asks the kernel for the time, so it runs in qemu, which faketime can reach."""
     library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
     emulator = shutil.which(f"qemu-{platform.machine()}")
@@ -394,7 +394,7 @@ def kept(stage, began, text):
 
 
 def play_observe(stage, trouble, hook=False, torch=False):
-    env, before = prepared(stage, trouble)
+    env, before = prepare(stage, trouble)
     more = ["--trace", "2"] if torch else []
     digest = TORCH_DIGEST if torch else DIGEST
     began = time.monotonic()
@@ -402,7 +402,7 @@ def play_observe(stage, trouble, hook=False, torch=False):
     wait(stage.beat.exists, "the job to begin")
     job, _, _ = stage.beating(100 if torch else 150)
     if torch:
-        wait(lambda: "is asked for" in terminal.text() or terminal.ended(terminal.pid), "a trace to be asked for")
+        wait(lambda: "is asked for" in terminal.text() or terminal.has_ended(terminal.pid), "a trace to be asked for")
     strike(stage, trouble, job if hook else terminal.pid)
     if hook and trouble in SIGNALS:
         want = 128 + SIGNALS[trouble]
@@ -462,7 +462,7 @@ def play_capture(stage, trouble):
 
 
 def play_pid(stage, trouble):
-    env, before = prepared(stage, trouble)
+    env, before = prepare(stage, trouble)
     plain = stage.on_terminal(*stage.job(), env=env)
     wait(stage.beat.exists, "the job to begin")
     began = time.monotonic()
@@ -489,14 +489,14 @@ def live(stage, trouble):
 
 
 def play_watch(stage, trouble):
-    _, before = prepared(stage, trouble)
+    _, before = prepare(stage, trouble)
     observed = live(stage, trouble)
     terminal = stage.on_terminal(stage.stoker, "watch", stage.file, before=before)
     wait(lambda: "so far" in terminal.text(), "a screen")
     strike(stage, trouble, terminal.pid)
     stage.beating(150)
     mark = len(terminal.text())
-    if not terminal.ended(terminal.pid):
+    if not terminal.has_ended(terminal.pid):
         terminal.press("q")
     note = f"watch ends with {terminal.code(terminal.pid)}"
     if "goroutine " in terminal.text() and trouble != "no memory":
@@ -514,11 +514,11 @@ def interrupt(stage, trouble, terminal):
     """End a server by Ctrl-C, unless the trouble ended it."""
     if trouble == "no permission":
         os.chmod(stage.file.parent, 0o700)
-    if not terminal.ended(terminal.pid):
+    if not terminal.has_ended(terminal.pid):
         os.kill(terminal.pid, signal.SIGINT)
 
 
-def served(stage, trouble, observed, terminal, note):
+def run_server(stage, trouble, observed, terminal, note):
     """Run the row of a server that watches an observed job."""
     if "goroutine " in terminal.text() and trouble != "no memory":
         raise Failed("it prints Go's goroutines")
@@ -526,7 +526,7 @@ def served(stage, trouble, observed, terminal, note):
 
 
 def play_serve(stage, trouble):
-    _, before = prepared(stage, trouble)
+    _, before = prepare(stage, trouble)
     observed = live(stage, trouble)
     terminal = stage.on_terminal(stage.stoker, "report", "--serve", stage.file.parent, before=before)
     wait(lambda: "http://" in terminal.text() and "\n" in terminal.text(), "the address")
@@ -551,11 +551,11 @@ def play_serve(stage, trouble):
     after = [ask()[0], ask(page[1])[0]]
     interrupt(stage, trouble, terminal)
     note = f"list and page: {before_it[0]} {before_it[1]}, then {after[0]} {after[1]}; report --serve ends with {terminal.code(terminal.pid)}"
-    return served(stage, trouble, observed, terminal, note)
+    return run_server(stage, trouble, observed, terminal, note)
 
 
 def play_agent(stage, trouble):
-    _, before = prepared(stage, trouble)
+    _, before = prepare(stage, trouble)
     stage.file = stage.path / "out/token"
     stage.file.write_text("0123456789abcdefghij\n")
     stage.file.chmod(0o600)
@@ -582,13 +582,13 @@ def play_agent(stage, trouble):
     after = ask()
     interrupt(stage, trouble, terminal)
     note = f"/metrics: {first}, then {after}; agent ends with {terminal.code(terminal.pid)}"
-    return served(stage, trouble, observed, terminal, note)
+    return run_server(stage, trouble, observed, terminal, note)
 
 
 def play_tune(stage, trouble):
     if not Path(stage.options.torch).exists():
         raise Skipped("no PyTorch here")
-    env, before = prepared(stage, trouble)
+    env, before = prepare(stage, trouble)
     terminal = stage.on_terminal(STOKER, "tune", "--yes", "--starts", "2", "--longest", "90s", "-o", stage.path / "plan.json", "--", *stage.job(True), env=env, before=before)
     wait(stage.beat.exists, "the job to begin")
     job, _, _ = stage.beating(50)
@@ -597,16 +597,16 @@ def play_tune(stage, trouble):
         raise Skipped("its recordings are those of observe")
     strike(stage, trouble, terminal.pid)
     deadline = time.monotonic() + PATIENCE
-    while not terminal.ended(terminal.pid) and time.monotonic() < deadline:
+    while not terminal.has_ended(terminal.pid) and time.monotonic() < deadline:
         time.sleep(0.1)
-    ended = "ended by tune" if job not in stage.alive() else "goes on alone"
+    end = "ended by tune" if job not in stage.alive() else "goes on alone"
     stage.end.touch()
     note = f"tune ends with {terminal.code(terminal.pid)}; {len(files)} recording"
-    return f"a trial, {ended}", "", note, terminal.whole()
+    return f"a trial, {end}", "", note, terminal.whole()
 
 
 def play_trace(stage, trouble):
-    _, before = prepared(stage, trouble)
+    _, before = prepare(stage, trouble)
     stage.file = stage.path / "out/trace.json"
     if trouble != "full disk":
         write_trace(stage.file)
@@ -617,7 +617,7 @@ def play_trace(stage, trouble):
     terminal = stage.on_terminal(STOKER, "trace", stage.file, before=before)
     if trouble not in ("file emptied", "no permission", "file cut"):
         time.sleep(0.4)
-        if terminal.ended(terminal.pid):
+        if terminal.has_ended(terminal.pid):
             raise Failed("the file is too short for this machine")
         strike(stage, trouble, terminal.pid)
     code = terminal.code(terminal.pid)
@@ -683,7 +683,7 @@ RUNNING = set()  # cells
 
 
 def stop(*_):
-    """End all cells. Each removes what it made."""
+    """End all cells. Each removes its files."""
     for cell in list(RUNNING):
         cell.terminate()
     sys.exit(1)

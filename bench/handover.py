@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What it costs to hand a batch from a DataLoader worker to the trainer, in core seconds per byte.
+"""Measures the cost of handing a batch from a DataLoader worker to the trainer, in core seconds per byte.
 
     python/.venv/bin/python bench/handover.py
 

@@ -87,7 +87,7 @@ def main_thread(d: random.Random, **more) -> Draw:
     return draw
 
 
-def covered(d: random.Random) -> Draw:
+def draw_covered(d: random.Random) -> Draw:
     device = between(d, 40, 100)
     return Draw({"load-ms": device * between(d, 0.2, 0.6), "launch-ms": 2.0, "device-ms": device, "run-ahead": d.choice((2, 3, 1000))}, MAIN)
 
@@ -155,7 +155,7 @@ def many_workers(d: random.Random) -> Draw:
 
 
 def own_thread(d: random.Random) -> Draw:
-    draw = covered(d)
+    draw = draw_covered(d)
     draw.flags |= {"prefetch-thread": True, "run-ahead": 2}
     return draw
 
@@ -203,7 +203,7 @@ SITUATIONS: dict[str, Callable[[random.Random], Draw]] = {
     "main-thread-asleep": lambda d: main_thread(d, **{"load-kind": "sleep"}),
     "main-thread-epochs": epochs,
     "main-thread-too-slow": async_too_slow,
-    "main-thread-covered": covered,
+    "main-thread-covered": draw_covered,
     "few-workers": few_workers,
     "workers-asleep": workers_asleep,
     "workers-uneven": uneven_workers,
@@ -383,26 +383,26 @@ def reliefs(draw: Draw) -> dict[str, Draw]:
     """Return the draws with one resource relieved, by its name."""
     flags = draw.flags
 
-    def changed(**more) -> Draw:
+    def change(**more) -> Draw:
         return Draw(flags | {name.replace("_", "-"): value for name, value in more.items()}, draw.kind, draw.cores, draw.quota, draw.disk)
 
-    out = {"loading": changed(load_ms=flags["load-ms"] / EASIER), "launching": changed(launch_ms=flags["launch-ms"] / EASIER)}
+    out = {"loading": change(load_ms=flags["load-ms"] / EASIER), "launching": change(launch_ms=flags["launch-ms"] / EASIER)}
     if draw.disk:
         out["loading"] = Draw(flags | {"load-kind": "cpu", "load-ms": 4.0}, draw.kind)
     if flags.get("workers"):
-        out["workers"] = changed(workers=4 * int(flags["workers"]))
+        out["workers"] = change(workers=4 * int(flags["workers"]))
     else:
-        out["workers"] = changed(workers=2)
+        out["workers"] = change(workers=2)
     if draw.cores:
         out["cores"] = Draw(flags, draw.kind)
     if draw.quota:
         out["quota"] = Draw(flags, draw.kind)
     if flags.get("pageable-mb"):
-        out["copies"] = changed(pageable_mb=max(1, int(flags["pageable-mb"]) // EASIER))
+        out["copies"] = change(pageable_mb=max(1, int(flags["pageable-mb"]) // EASIER))
     if flags.get("copies"):
-        out["copies"] = changed(copies_mb=flags["copies-mb"] / EASIER)
+        out["copies"] = change(copies_mb=flags["copies-mb"] / EASIER)
     if flags.get("items"):
-        out["reads"] = changed(items=0)
+        out["reads"] = change(items=0)
     return out
 
 
@@ -560,7 +560,7 @@ device, observed by `stoker observe` for 9 s. Made by `processes.py --table`: do
 - **Label**: of what the device lost by its own busy record to input, to copies and to the rest of the host's work, the most. A
   second part of 80 % of that is right as well. Below 4 % the label is gpu-bound. Between 4 and 9 % a run is not counted.
 - `cpu-bound/neighbour` is right too if a run wants cores and other programs used 0.8 cores and more.
-- Each situation has ten draws of its parameters, each alone and beside one and two busy programs.
+- Each situation has ten draws of its parameters, each alone and with one and two busy programs.
 - An **intervention** relieves one resource of a situation, and compares throughput.
 - The three questions of the articles: GPU-Util of 90 %, else cores at 90 %, else storage. Any kind of the right family is right.
 

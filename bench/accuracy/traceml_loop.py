@@ -31,7 +31,7 @@ class Step(nn.Module):
         return batch
 
 
-def traced(kind):
+def trace_kind(kind):
     step = kind.__call__
 
     def call(self, batch):
@@ -44,6 +44,6 @@ def traced(kind):
 
 
 traceml.init(mode="auto")
-traced(loop.EmulatedStep)
-traced(loop.CpuStep)
+trace_kind(loop.EmulatedStep)
+trace_kind(loop.CpuStep)
 loop.main()

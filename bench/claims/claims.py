@@ -49,7 +49,7 @@ PAIRS = (
 )
 
 
-def published() -> list[dict]:
+def published_rows() -> list[dict]:
     rows, seen = [], set()
     for name in ("fit.csv", "pairs.csv", "exam.csv"):
         with (ROOT / "predict/device/testdata" / name).open() as file:
@@ -65,7 +65,7 @@ KEYS = ("workload", "variant", "gpu", "precision", "software", "training", "batc
 
 
 def pairs() -> None:
-    rows = published()
+    rows = published_rows()
     print(f"{len(rows)} published figures")
     for text, what, fast, slow in PAIRS:
         alike = defaultdict(lambda: defaultdict(list))

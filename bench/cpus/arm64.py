@@ -2,13 +2,13 @@
 """The long proof for arm64, under qemu: make arm64, or bench/cpus/arm64.py [PART]...
 
     root          a root of arm64 with Python, Pillow, PyTorch and torchvision (bench/cpus/root.py --torch), if there is none
-    tests         every test of the packages that make pixels and batches, beside arm64's Pillow, where `make cpus` runs the quick ones
-    loader        batches of stoker.DataLoader and of `stoker feed --` beside arm64's torch (bench/cpus/digests.py)
-    stacks        the stack of arm64's CPython, read from outside, beside what Python says of itself
+    tests         every test of the packages that make pixels and batches, with arm64's Pillow (`make cpus` runs the quick ones)
+    loader        batches of stoker.DataLoader and of `stoker feed --` compared with those of arm64's torch (bench/cpus/digests.py)
+    stacks        the stack of arm64's CPython, read from outside, compared with what Python itself reports
     nvml          the tests of observe/gpu with the emulated NVML, built for arm64
     machine       a whole emulated machine: stacks, NVML, doctor and observe on arm64's own kernel (bench/cpus/machine.py)
     operations    which operation gives that platform's Pillow's bytes (bench/cpus/operations.py)
-    instructions  counted beside Pillow's and torchvision's own (bench/cpus/instructions.py): FOLDER of --images
+    instructions  of Stoker, Pillow and torchvision, counted (bench/cpus/instructions.py): FOLDER of --images
     product       wheel, .deb, .rpm and image, installed and run (bench/cpus/product.py)
 
 Half an hour on two cores. The first that fails ends it.
@@ -66,7 +66,7 @@ def compare_loaders(_):
 
 
 def read_stacks(_):
-    """By this machine's binary: qemu's user emulation has no process_vm_readv, and a guest's memory is where it says."""
+    """By this machine's binary: qemu's user emulation has no process_vm_readv, and a guest's memory has the addresses that it reports."""
     with tempfile.TemporaryDirectory() as home:
         place = Path(home) / ".pyenv/versions/arm64/bin"
         place.mkdir(parents=True)

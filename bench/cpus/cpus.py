@@ -39,7 +39,7 @@ ALL = frozenset({"AVX2", "BMI2", "F16C", "FMA"})
 class Level(NamedTuple):
     name: str
     arch: str
-    lacks: "frozenset[str] | None"  # of what the kernels need; None: whatever this processor lacks
+    lacks: "frozenset[str] | None"  # of what the kernels need; None: those that this processor lacks
     off: str = ""  # what GODEBUG takes away
     qemu: str = ""  # the processor that qemu emulates
     tests: bool = True  # otherwise the whole program only

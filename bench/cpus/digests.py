@@ -5,8 +5,8 @@
     STOKER_BIN=... PYTHONPATH=python bin/cpus/root/python bench/cpus/digests.py FOLDER stoker
     ... stoker feed -- bin/cpus/root/python bench/cpus/digests.py FOLDER torch
 
-What is drawn with torch's loader and with stoker.DataLoader differs, so that only the batches named test are to be
-equal between those two; under `stoker feed --` all are.
+torch's loader and stoker.DataLoader draw different random numbers, so only the batches named test must be equal for
+these two. Under `stoker feed --` all batches must be.
 """
 
 import hashlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Instructions per image on arm64, ours beside Pillow's and torchvision's, under qemu: bench/cpus/instructions.py FOLDER
+"""Instructions per image on arm64, Stoker's, Pillow's and torchvision's, under qemu: bench/cpus/instructions.py FOLDER
 
     bench/cpus/root.py --torch                          # once: arm64's Python with Pillow, PyTorch and torchvision
     bench/cpus/instructions.py data/reference           # a table; n is the number of JPEGs in FOLDER

@@ -5,8 +5,8 @@
     bench/cpus/machine.py             # needs qemu-system-aarch64 (apt-get install qemu-system-arm) and aarch64-linux-gnu-gcc
 
 Debian's kernel for arm64 boots with a root in memory that has Python, the tests of observe/stack and observe/gpu, the
-program and the emulated NVML. There process_vm_readv is the kernel's own. Each step must end well and say what is expected
-of it; the last one shows what was left out.
+program and the emulated NVML. There process_vm_readv is the kernel's own. Each step must exit with 0 and print the
+expected text. The last one lists the steps that were left out.
 """
 
 import os

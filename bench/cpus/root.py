@@ -4,8 +4,8 @@
     bench/cpus/root.py                                  makes bin/cpus/root, some 150 MB
     bin/cpus/root/python script.py                      runs arm64's Python under qemu
 
-Debian's packages are unpacked and not installed, with lists of packages of their own: nothing of the system
-changes, and no rights are needed. Pillow is the version whose bytes the feed gives. PyTorch 2.8 is the last one
+Debian's packages are unpacked and not installed, with separate package lists: the system does not
+change, and no rights are needed. Pillow is the version whose bytes the feed gives. PyTorch 2.8 is the last one
 whose wheel for arm64 needs no CUDA.
 """
 

@@ -1,9 +1,9 @@
 //go:build linux
 
 // Command fleet is a fleet of emulated nodes for a real Prometheus: as many agents as
-// wanted in one process, each with eight GPUs, a port of its own and the handler of
+// wanted in one process, each with eight GPUs, its own port and the handler of
 // stoker agent. Their GPUs are numbers, no driver: no NVML is asked. What a true process
-// costs is measured beside it (fleet.sh).
+// costs is measured too (fleet.sh).
 //
 // It writes the list of addresses for Prometheus' file_sd and serves until it is ended.
 package main

@@ -69,7 +69,7 @@ class Case:
     before: str  # flags of the program
     after: str  # flags that override those
     changes: tuple[str, ...]  # the settings that differ
-    neighbours: int = 0  # busy loops beside both runs
+    neighbours: int = 0  # busy loops during both runs
     least: float = 0  # least seconds of a run
     idle: bool = False  # the change has no effect by construction
     quick: bool = False

@@ -35,7 +35,7 @@ WARM_UP_TURNS = 4
 
 @dataclass
 class Loop:
-    """A loader, how a batch comes to the device, and a step on what lies there."""
+    """A loader, the copy of a batch to the device, and a step on it."""
 
     batches: Iterable
     send: Callable
@@ -108,7 +108,7 @@ def large(pinned: bool, by_loader: bool = False) -> Loop:
 
 
 def own_copies() -> Loop:
-    """The loop copies 64 tensors of 1 MB by itself in each step."""
+    """The loop itself copies 64 tensors of 1 MB in each step."""
     pieces = [torch.randn(512, 512) for _ in range(64)]
     weight = torch.randn(512, 512, device=CUDA, requires_grad=True)
 

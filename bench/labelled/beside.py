@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Loops that lose most beside their steps, or at handing batches over, on an emulated device.
+"""Loops that lose most of their time between steps or in the hand-over of batches, on an emulated device.
 
     python beside.py evaluation --seconds 20
 
@@ -81,7 +81,7 @@ def easy() -> DataLoader:
 
 
 def evaluation() -> None:
-    """Evaluation loads by itself, and takes most of the time."""
+    """Evaluation loads in the main process and takes most of the time."""
     loader = DataLoader(Rows(400, 0.004), 8, num_workers=4, pin_memory=True, persistent_workers=True)
     held_out = DataLoader(Rows(400, 0.004), 8, pin_memory=True)
     model, device = torch.nn.Linear(4, 4), Device()
@@ -122,7 +122,7 @@ def programs() -> None:
 
 
 def garbage() -> None:
-    """Garbage is collected in each step, beside many objects."""
+    """Garbage is collected in each step, while many objects exist."""
     objects = [{"path": f"{i}.png", "boxes": [(i, i)]} for i in range(100_000)]
     train(easy(), 0.010, lambda step: gc.collect())
     del objects
@@ -150,7 +150,7 @@ def memory() -> None:
 
 
 def epochs() -> None:
-    """Five batches an epoch, which eight workers begin anew in each."""
+    """Five batches an epoch, for which eight workers are started each time."""
     train(DataLoader(Rows(5 * 128, 0.01), 128, num_workers=8, pin_memory=True, persistent_workers=True), 0.100)
 
 
@@ -222,7 +222,7 @@ def arrays() -> None:
 
 
 def anew() -> None:
-    """The loader is made anew in each epoch, and its workers with it."""
+    """The loader and its workers are made again in each epoch."""
     device = Device()
     while goes_on():
         for batch in DataLoader(Rows(256, 0), 8, num_workers=3, pin_memory=True):
@@ -270,7 +270,7 @@ def copies() -> None:
 
 
 def each() -> None:
-    """An iterator with workers of its own for each batch."""
+    """A new iterator with new workers for each batch."""
     device, loader = Device(), DataLoader(Rows(2000, 0), 8, shuffle=True, num_workers=2)
     while goes_on():
         batch = next(iter(loader))

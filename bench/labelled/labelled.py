@@ -268,10 +268,10 @@ def true_stall(observed: Observed) -> float | None:
     start, end = window
     waits = [(max(a, start), min(b, end)) for a, b in observed.truth["steps"] if b > start and a < end]
     busy = [(a, b) for a, b, _ in observed.truth["busy"] if b > start and a < end]
-    return sum(b - a - _covered(a, b, busy) for a, b in waits) / (end - start)
+    return sum(b - a - _overlap(a, b, busy) for a, b in waits) / (end - start)
 
 
-def _covered(start: int, end: int, busy: list[tuple[int, int]]) -> int:
+def _overlap(start: int, end: int, busy: list[tuple[int, int]]) -> int:
     # Busy intervals do not overlap: the device has one queue.
     return sum(max(0, min(end, b) - max(start, a)) for a, b in busy)
 
@@ -595,7 +595,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=22, help="length of a run (default 22)")
     parser.add_argument("--repeat", type=int, default=1, help="times each (default 1); the table then shows medians")
     parser.add_argument("--neighbours", type=_counts, default=[0], metavar="N,N", help="how many busy programs to run beside, each count in turn (default 0)")
-    parser.add_argument("--before", type=Path, metavar="STOKER", help="a stoker from before a change: its unexplained idle time of the same recordings stands beside")
+    parser.add_argument("--before", type=Path, metavar="STOKER", help="a stoker from before a change: print its unexplained idle time of the same recordings too")
     parser.add_argument("--strict", action="store_true", help="fail on missed stalls and gains, too")
     parser.add_argument("--json", metavar="OUT", help="write everything to OUT as well")
     parser.add_argument("--out", type=Path, default=ROOT / "stoker-runs" / "labelled", help="folder for recordings (default stoker-runs/labelled)")

@@ -132,22 +132,22 @@ class Samples(Dataset):
         began = time.perf_counter()
         if not self.collates:
             self.slow()
-            spent(0, began)
+            add_time(0, began)
         small = np.sort(NOISE[:20].ravel())[:8]
-        spent(1, began)
+        add_time(1, began)
         return torch.from_numpy(small.copy()).float()
 
     def collate(self, samples: list) -> torch.Tensor:
         began = time.perf_counter()
         if self.collates:
             self.slow()
-            spent(0, began)
+            add_time(0, began)
         batch = default_collate(samples)
-        spent(1, began)
+        add_time(1, began)
         return batch
 
 
-def spent(what: int, began: float) -> None:
+def add_time(what: int, began: float) -> None:
     info = get_worker_info()
     TIMES[2 * (info.id if info else 0) + what] += time.perf_counter() - began
 

@@ -186,7 +186,7 @@ class Waits:
         self.pairs: list[tuple[int, int]] = []
         self.digests: list[int] | None = [] if digest else None
 
-    def around(self, batches: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+    def time_batches(self, batches: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
         asked = time.monotonic_ns()
         for batch in batches:
             self.pairs.append((asked, time.monotonic_ns()))
@@ -202,7 +202,7 @@ def epochs(loader: DataLoader) -> Iterator[torch.Tensor]:
         yield from loader
 
 
-def prefetched(batches: Iterable[torch.Tensor], stop: threading.Event) -> Iterator[torch.Tensor]:
+def prefetch(batches: Iterable[torch.Tensor], stop: threading.Event) -> Iterator[torch.Tensor]:
     """Iterate in a thread, a few batches ahead."""
     ready: queue.Queue[torch.Tensor] = queue.Queue(maxsize=4)
 
@@ -227,9 +227,9 @@ def train(arguments: argparse.Namespace) -> dict[str, object]:
     step = CpuStep(arguments) if arguments.cpu_model else EmulatedStep(arguments)
     waits, stop = Waits(arguments.digest), threading.Event()
     torch.manual_seed(0)  # the same order of samples in each run, for pairs of runs
-    batches = waits.around(epochs(make_loader(arguments)))
+    batches = waits.time_batches(epochs(make_loader(arguments)))
     if arguments.prefetch_thread:
-        batches = prefetched(batches, stop)
+        batches = prefetch(batches, stop)
     start, steps = time.monotonic(), 0
     for batch in batches:
         step(batch)

@@ -149,7 +149,7 @@ def simulator() -> None:
 
 
 def collate() -> None:
-    """collate_fn tokenises on the fly, in threads of its own as tokenizers does."""
+    """collate_fn tokenises on the fly, in its own threads, as tokenizers does."""
     threads = ThreadPoolExecutor(2)
 
     def tokenise(text: str) -> int:

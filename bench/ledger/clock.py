@@ -1,7 +1,7 @@
 """The independent clock of a script: seconds of each row of its time, by time.perf_counter alone.
 
-A script says which row begins. What lies before the first word is the start-up, what lies behind the last the tail.
-The times of start and end come from the shell that started it (ledger.py), as no script sees its own.
+A script says which row begins. The time before the first one is the start-up, the time after the last one the tail.
+The shell that starts the script (ledger.py) takes the times of its start and end, as no script sees its own.
 """
 
 import json
@@ -58,7 +58,7 @@ def goes_on() -> bool:
 
 
 def write() -> None:
-    """Write the marks of this rank where ledger.py looks for them."""
+    """Write the marks of this rank where ledger.py reads them."""
     with open(f"{os.environ['CLOCK_FILE']}{os.environ.get('RANK', '0')}", "w") as file:
         json.dump(_marks, file)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rows of `stoker diagnose --json`'s ledger beside a clock inside of the script itself (clock.py).
+"""The rows of `stoker diagnose --json`'s ledger compared with a clock inside the script (clock.py).
 
     python3 bench/ledger/ledger.py                    # all, 12 s each
     python3 bench/ledger/ledger.py evaluation ranks   # some
@@ -47,7 +47,7 @@ def command(kind: str, python: Path) -> list[str]:
 
 
 def observe(kind: str, options: argparse.Namespace) -> Path:
-    """Run a script, and return the file of its clocks, beside its recording."""
+    """Run a script, and return the file of its clocks and its recording."""
     recording, kept = options.out / f"{kind}.jsonl.gz", options.out / f"{kind}.clocks.json"
     recording.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as made:
@@ -116,12 +116,12 @@ def main() -> int:
             f"{own.get(worst, 0):.2f} s | {100 * off:.2f} %{' **off**' if bad else ''} |", flush=True,
         )  # fmt: skip
         if bad:
-            print(f"<!-- ledger {rounded(rows)}, clock {rounded(own)} -->", flush=True)
+            print(f"<!-- ledger {round_rows(rows)}, clock {round_rows(own)} -->", flush=True)
     print(f"{len(runs) - missed} of {len(runs)} hold")
     return 1 if missed else 0
 
 
-def rounded(rows: dict[str, float]) -> dict[str, float]:
+def round_rows(rows: dict[str, float]) -> dict[str, float]:
     return {name: round(seconds, 2) for name, seconds in rows.items()}
 
 

@@ -1,7 +1,7 @@
-"""Loops of one's own whose time lies in different rows. Each times them itself.
+"""Plain loops that lose their time in different rows. Each takes the times itself.
 
-The device is given its work first, so that it covers what the host does in a step. From the time at which a result is
-there to the next launch the host works and the device idles, except for the wait for a batch: between-steps.
+The device gets its work first, which hides the host's work of the step. From the arrival of a result to the next
+launch the host works and the device idles, except while it waits for a batch: between-steps.
 
 python bench/ledger/plain.py evaluation
 """

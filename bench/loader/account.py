@@ -1,9 +1,9 @@
-"""What a contestant and everything that it started cost: CPU time and memory.
+"""Counts CPU time and memory of a contestant and of all processes that it started.
 
-The contestant runs in a control group of its own where the kernel lets us make
+The contestant runs in its own control group where the kernel lets us make
 one (root, or a delegated group): then every process counts from its first
-instruction to its last, also one that has ended, and also a daemon in a session
-of its own. Elsewhere the processes are found by a mark in their environment,
+instruction to its last, also one that has ended, and also a daemon in its
+own session. Elsewhere the processes are found by a mark in their environment,
 which children and daemons inherit: exact for what lives or was waited for by
 something that lives, blind for daemons that ended.
 """
@@ -41,7 +41,7 @@ class Group:
             try:
                 self.folder.rmdir()
                 break
-            except OSError:  # busy: of version 2, as long as a process of it waits to be buried
+            except OSError:  # busy: version 2, until the last process is reaped
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
@@ -61,7 +61,7 @@ class Group:
     def processes(self) -> list[int]:
         if self.folder:
             return [int(pid) for pid in (self.folder / "cgroup.procs").read_text().split()]
-        return marked(self.mark)
+        return marked_processes(self.mark)
 
     def names(self) -> list[str]:
         return sorted(_name(pid) for pid in self.processes())
@@ -90,7 +90,7 @@ def cpu_seconds() -> float:
     """CPU time so far of the contestant that calls this, user and system, with all that it started."""
     counter = os.environ.get(COUNTER)
     if not counter:
-        return sum(cpu_of(pid) for pid in marked(os.environ[MARK]))
+        return sum(cpu_of(pid) for pid in marked_processes(os.environ[MARK]))
     text = Path(counter).read_text()
     if counter.endswith("cpu.stat"):
         return int(text.split()[1]) / 1e6
@@ -100,11 +100,11 @@ def cpu_seconds() -> float:
 def faults() -> int:
     """Page faults so far that needed no disk, of the contestant that calls this and of all that it started and waited for."""
     counter = os.environ.get(COUNTER)
-    processes = (Path(counter).parent / "cgroup.procs").read_text().split() if counter else marked(os.environ[MARK])
+    processes = (Path(counter).parent / "cgroup.procs").read_text().split() if counter else marked_processes(os.environ[MARK])
     return sum(_faults_of(int(pid)) for pid in processes)
 
 
-def marked(mark: str) -> list[int]:
+def marked_processes(mark: str) -> list[int]:
     """Processes that carry the mark in their environment."""
     wanted, found = f"{MARK}={mark}".encode(), []
     for entry in os.listdir("/proc"):

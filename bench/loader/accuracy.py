@@ -7,7 +7,7 @@
 Real training on the CPU: 1,797 handwritten digits (scikit-learn's digits.csv.gz, from UCI's Optical Recognition of
 Handwritten Digits, CC BY 4.0), written as 32x32 JPEG files in an ImageFolder, 1,297 to train on. The only difference
 between the two is the class of the loader. Their random streams differ, so accuracies differ as those of two seeds
-do: what is asked is whether the means differ by more than that. Both are tested by the same plain loader.
+do: the question is whether the means differ by more. Both are tested by the same plain loader.
 """
 
 import argparse

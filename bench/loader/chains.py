@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Random chains of what programs ask of pictures, by Pillow and torchvision alone and with pictures that wait for the daemon.
+"""Random chains of operations on pictures, by Pillow and torchvision alone and with deferred pictures.
 
     python/.venv/bin/python bench/loader/chains.py --count 30000 --seed 3
 
-feed/picture/testdata/chains.py draws them, here each of a JPEG, as nothing else waits; its Go test holds the daemon's operations against them, this the way there as
-well: what is recorded, what is raised at once, what is warned of. A chain is made twice from one seed; whatever differs is printed.
+feed/picture/testdata/chains.py draws them, here each of a JPEG, as only JPEGs are deferred. Its Go test checks the daemon's operations alone. This one
+also checks the recording, the errors raised at once and the warnings. Each chain runs twice from one seed, and differences are printed.
 """
 
 import argparse
@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:1] = [str(ROOT / "python"), str(ROOT / "feed/picture/testdata")]  # not this folder, whose chains is this
 
 
-def drawn(chains, seed):
-    """What a chain gives or raises, and the warnings."""
+def run_chain(chains, seed):
+    """Return the chain's result or error, and its warnings."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
@@ -65,10 +65,10 @@ def main():
     tried = 0
     for number in itertools.count():
         seed = f"{arguments.seed} {number}"
-        alone, recording = drawn(chains, seed), Recording(Tally())
+        alone, recording = run_chain(chains, seed), Recording(Tally())
         if not is_of_jpeg(alone[0]):
             continue
-        fed = deferring._run_deferred(lambda: drawn(chains, seed), recording)  # noqa: B023 # called at once
+        fed = deferring._run_deferred(lambda: run_chain(chains, seed), recording)  # noqa: B023 # called at once
         tried += 1
         if alone != fed:
             differ += 1

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """The loaders that are compared, all with the same task; loaders.py runs this file, each in its own Python.
 
-The task: pictures in batches, shuffled anew in each epoch, RandomResizedCrop 224,
+The task: pictures in batches, shuffled again in each epoch, RandomResizedCrop 224,
 a horizontal flip by chance, normalised to float32, as an array of the shape
-batch, 3, 224, 224 (with --uint8: without the normalising). How the numbers lie in
-memory is the loader's choice where its own idiom is another one; Contestant.note
-says so. A contestant gives one iterable per epoch, of pairs (images, numbers of
+batch, 3, 224, 224 (with --uint8: without the normalising). A loader whose idiom is another memory layout
+keeps it, and Contestant.note says so. A contestant gives one iterable per epoch, of pairs (images, numbers of
 the pictures), both NumPy arrays, valid until the next pair.
 """
 
@@ -58,13 +57,13 @@ class Job:
 Epochs = Iterable[Iterable[tuple]]
 
 
-def sliced(job: Job, batches: Iterator[tuple]) -> Epochs:
+def slice_epochs(job: Job, batches: Iterator[tuple]) -> Epochs:
     """Epochs of one endless stream of batches: the loader prefetches across their borders."""
     for _ in range(job.epochs):
         yield itertools.islice(batches, job.steps)
 
 
-def numbered(job: Job) -> Iterator[tuple[int, str]]:
+def number_pictures(job: Job) -> Iterator[tuple[int, str]]:
     """Pictures without end, a fresh permutation for each epoch."""
     pictures, draw = list(enumerate(job.files)), random.Random(0)
     while True:
@@ -180,7 +179,7 @@ def opencv(job: Job) -> Epochs:
         else:
             normalise(small, out)
 
-    pool, pictures = ThreadPoolExecutor(job.workers), numbered(job)
+    pool, pictures = ThreadPoolExecutor(job.workers), number_pictures(job)
     spare = deque(np.zeros((job.batch, *shape), dtype) for _ in range(4))
 
     def begin():
@@ -198,7 +197,7 @@ def opencv(job: Job) -> Epochs:
             spare.append(images)
             ahead.append(begin())
 
-    return sliced(job, batches())
+    return slice_epochs(job, batches())
 
 
 def dali(job: Job) -> Epochs:
@@ -224,7 +223,7 @@ def dali(job: Job) -> Epochs:
             images, numbers = built.run()
             yield np.asarray(images.as_tensor()), np.asarray(numbers.as_tensor()).reshape(-1)
 
-    return sliced(job, batches())
+    return slice_epochs(job, batches())
 
 
 def spdl(job: Job) -> Epochs:
@@ -251,7 +250,7 @@ def spdl(job: Job) -> Epochs:
         normalise(pixels, out)
         return out, numbers
 
-    builder = PipelineBuilder().add_source(numbered(job))
+    builder = PipelineBuilder().add_source(number_pictures(job))
     # In the order of completion a picture could slip into the next epoch.
     builder = builder.pipe(decode, concurrency=job.workers, output_order="input").aggregate(job.batch).pipe(collate)
     built = builder.add_sink(2).build(num_threads=job.workers)
@@ -260,7 +259,7 @@ def spdl(job: Job) -> Epochs:
         with built.auto_stop():
             yield from built
 
-    return sliced(job, batches())
+    return slice_epochs(job, batches())
 
 
 def grain_loader(job: Job, one: Callable) -> Epochs:
@@ -272,7 +271,7 @@ def grain_loader(job: Job, one: Callable) -> Epochs:
     reading = grain.ReadOptions(num_threads=1, prefetch_buffer_size=job.batch)
     processes = grain.MultiprocessingOptions(num_workers=job.workers)
     stream = data.to_iter_dataset(reading).batch(job.batch).mp_prefetch(processes)
-    return sliced(job, ((batch["image"], batch["number"]) for batch in stream))
+    return slice_epochs(job, ((batch["image"], batch["number"]) for batch in stream))
 
 
 def grain_pil(job: Job) -> Epochs:
@@ -349,7 +348,7 @@ def tf_data(job: Job) -> Epochs:
     options = tf.data.Options()
     options.threading.private_threadpool_size = job.workers
     stream = data.with_options(options).as_numpy_iterator()
-    return sliced(job, ((images.transpose(0, 3, 1, 2), numbers) for images, numbers in stream))
+    return slice_epochs(job, ((images.transpose(0, 3, 1, 2), numbers) for images, numbers in stream))
 
 
 def ffcv_file(job: Job, kind: str) -> Path:
@@ -383,7 +382,7 @@ def ffcv_file(job: Job, kind: str) -> Path:
     made = Path(job.scratch) / f"ffcv-{kind}-{job.images}-{total}.beton"
     if not made.exists():
         if kind == "jpeg":
-            # The writer would encode anew, in another quality: figures would be of other files.
+            # The writer would encode again, in another quality: the figures would be of other files.
             RGBImageField.encode = same_bytes
         unfinished = made.with_suffix(".unfinished")
         writer = DatasetWriter(str(unfinished), {"image": RGBImageField(), "number": IntField()}, num_workers=job.workers)

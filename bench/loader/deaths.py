@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What becomes of a training when its daemon dies or lacks something, or when a file goes bad: a table.
+"""Prints a table: how a training ends when its daemon dies or lacks a resource, or when a file is damaged.
 
     make build && python/.venv/bin/python bench/loader/deaths.py                       # about 10 minutes
     python/.venv/bin/python bench/loader/deaths.py --only killed "no descriptor" --stopped 60
 
-A training is a process tree of its own, with two workers and 96 pictures in 12 batches, told to go on batch by batch. After the third
+A training is a separate process tree with two workers and 96 pictures in 12 batches, told to go on batch by batch. After the third
 batch the trouble comes. Each batch is held against that of a training without trouble; with a bad file, against the script alone.
 stoker.DataLoader has on_error="substitute" and max_bad=1, under which a sound file that counts as bad is silently another one.
 The pictures at which a decoder crashes need a daemon with the build tag stokercrash, which is built here. Root is needed for small
@@ -36,7 +36,7 @@ WAYS = {"translated": "stoker.DataLoader", "deferred": "stoker feed -- script"}
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
-# The training, in a process of its own.
+# The training, in a separate process.
 
 
 def train(way, root, policy):
@@ -66,7 +66,7 @@ def train(way, root, policy):
 
 
 class Training:
-    """A training under way, and what it told."""
+    """A running training and the digests that it printed."""
 
     def __init__(self, way, root, group, policy="substitute", binary=None, before=(), environment=None):
         self.root, self.told, self.end = Path(root), [], "hangs"
@@ -100,7 +100,7 @@ class Training:
         raise ProcessLookupError("there is no daemon")
 
     def outcome(self, whole):
-        """What it came to, beside one that told all batches and its end."""
+        """Compare it with a training that printed all batches and its end."""
         wrong = next((i for i, (one, other) in enumerate(zip(self.told, whole.told)) if one != other), None)
         left = self.group.left_behind() if self.end != "hangs" else 0
         also = f"; {left} processes left" if left else ""
@@ -114,11 +114,11 @@ class Training:
 # Troubles.
 
 
-def signalled(number):
+def send_signal(number):
     return lambda training: os.kill(training.daemon(), number)
 
 
-def stopped(seconds):
+def stop_for(seconds):
     def trouble(training):
         pid = training.daemon()
         os.kill(pid, signal.SIGSTOP)
@@ -134,7 +134,7 @@ def stopped(seconds):
     return trouble
 
 
-def limited(which, most):
+def set_limit(which, most):
     """A limit of the daemon's, as it is now."""
 
     def trouble(training):
@@ -156,8 +156,8 @@ MEMORY = Path("/sys/fs/cgroup/memory") / f"stoker-deaths-{os.getpid()}"
 HOG = "import os; open('/proc/self/oom_score_adj', 'w').write('-900'); held = [bytearray(1 << 20) for _ in range(600)]"
 
 
-def grouped(scratch):
-    """A daemon that begins in a group of memory of its own."""
+def start_in_group(scratch):
+    """Start a daemon in its own memory group."""
     MEMORY.mkdir(exist_ok=True)
     (MEMORY / "memory.limit_in_bytes").write_text(str(512 << 20))
     wrapper = Path(scratch) / "grouped"
@@ -166,7 +166,7 @@ def grouped(scratch):
     return wrapper
 
 
-def outgrown(training):
+def outgrow_memory(training):
     """Another process uses up the daemon's group: the kernel kills the daemon."""
     pid = training.daemon()
     Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
@@ -185,12 +185,12 @@ def cut(training):
 
 
 DAEMON = {
-    "killed": signalled(signal.SIGKILL),
-    "SIGTERM": signalled(signal.SIGTERM),
+    "killed": send_signal(signal.SIGKILL),
+    "SIGTERM": send_signal(signal.SIGTERM),
     "stopped": None,  # main says for how long
-    "no address space left": limited(resource.RLIMIT_AS, address_space),
-    "no descriptor left": limited(resource.RLIMIT_NOFILE, descriptors),
-    "fewer descriptors than it has": limited(resource.RLIMIT_NOFILE, lambda pid: 3),
+    "no address space left": set_limit(resource.RLIMIT_AS, address_space),
+    "no descriptor left": set_limit(resource.RLIMIT_NOFILE, descriptors),
+    "fewer descriptors than it has": set_limit(resource.RLIMIT_NOFILE, lambda pid: 3),
 }
 FILES = {
     "a file vanishes": lambda training: victim(training).unlink(),
@@ -222,7 +222,7 @@ def pictures(root):
         Image.fromarray(chance.integers(0, 256, (9, 12, 3), np.uint8)).resize((200, 150)).save(folder / f"{i:03d}.jpg")
 
 
-def marked(root, kind):
+def mark_pictures(root, kind):
     """Pictures as they are, one of which says in a comment how to crash at it."""
     file = sorted(Path(root).glob("*/*.jpg"))[VICTIM]
     data = file.read_bytes()
@@ -248,8 +248,8 @@ def ahead(file):
     return lambda training: file.write_text("+1d")
 
 
-def emulated(scratch):
-    """A daemon whose clock jumps as well: Go asks the kernel for the time, and qemu, which faketime reaches, in its place."""
+def start_emulated(scratch):
+    """A daemon whose clock jumps as well: Go asks the kernel for the time, so it runs in qemu, which faketime reaches."""
     emulator = shutil.which(f"qemu-{platform.machine()}")
     if not emulator:
         return None
@@ -273,16 +273,16 @@ def training_rows(source, seconds, wanted):
                 yield cells
 
         for name, trouble in DAEMON.items():
-            trouble = trouble or stopped(seconds)
+            trouble = trouble or stop_for(seconds)
             name = name if name != "stopped" else f"stopped for {seconds} s"
             yield from row(f"daemon: {name}", lambda way: one(way, source, whole[way], trouble))
-        wrapper = grouped(crash.parent) if MEMORY.parent.exists() else None
+        wrapper = start_in_group(crash.parent) if MEMORY.parent.exists() else None
         if wrapper:
-            yield from row("daemon: killed by the kernel (a group's memory limit)", lambda way: one(way, source, whole[way], outgrown, binary=wrapper))
+            yield from row("daemon: killed by the kernel (a group's memory limit)", lambda way: one(way, source, whole[way], outgrow_memory, binary=wrapper))
             MEMORY.rmdir()
         clock = crash.with_name("clock")
         faked = {**CLOCK, "FAKETIME_TIMESTAMP_FILE": str(clock)}
-        jumps = {"environment": faked, "trouble": None, "binary": emulated(crash.parent)}
+        jumps = {"environment": faked, "trouble": None, "binary": start_emulated(crash.parent)}
         for name, more in {"/dev/shm of 64 kB": {"before": SMALL_SHM}, "the clock jumps a day ahead": jumps}.items():
             if "trouble" in more:
                 more["trouble"] = ahead(clock)
@@ -293,7 +293,7 @@ def training_rows(source, seconds, wanted):
             build = ["go", "build", "-tags", "stokercrash", "-o", str(crash), "./cmd/stoker"]
             subprocess.run(build, cwd=ROOT, check=True, env={**os.environ, "CGO_ENABLED": "0"})
         for kind, name in CRASHES.items():
-            yield from row(name, lambda way: one(way, source, whole[way], prepare=lambda root: marked(root, kind), binary=crash))
+            yield from row(name, lambda way: one(way, source, whole[way], prepare=lambda root: mark_pictures(root, kind), binary=crash))
         yield from file_rows(source, row)
     finally:
         shutil.rmtree(crash.parent)
@@ -319,7 +319,7 @@ def file_rows(source, row):
 # Packs.
 
 
-def packed(folder):
+def digest_pack(folder):
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(Path(folder).glob("*")) if not file.name.startswith(".")}
 
 
@@ -328,20 +328,20 @@ def pack(source, out, before=(), more=()):
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def judged(first, source, out, whole):
-    """The end of a pack that met trouble, and what the same command makes of it afterwards."""
+def judge_pack(first, source, out, whole):
+    """Return how a pack that met trouble ended, and how the same command continues it."""
     said = first.communicate()[1].strip().splitlines()
     errors = [line for line in said if "error:" in line]
     end = f"code {first.returncode}" + (f": {errors[-1].split('error: ', 1)[1][-100:]}" if errors else "")
     again = pack(source, out)
     again.communicate()
-    return f"{end}; again: " + ("same bytes" if again.returncode == 0 and packed(out) == whole else "**other bytes**")
+    return f"{end}; again: " + ("same bytes" if again.returncode == 0 and digest_pack(out) == whole else "**other bytes**")
 
 
 def pack_rows(source, wanted):
     with tempfile.TemporaryDirectory() as scratch:
         pack(source, f"{scratch}/whole").communicate()
-        whole = packed(f"{scratch}/whole")
+        whole = digest_pack(f"{scratch}/whole")
         troubles = {
             "killed": lambda out: killed_pack(source, out),
             "no descriptor for a file": lambda out: pack(source, out, ("prlimit", "--nofile=14:14")),
@@ -360,7 +360,7 @@ def pack_rows(source, wanted):
             if small:  # there is room again
                 subprocess.run(["mount", "-o", "remount,size=64m", out], check=True)
                 first.communicate = lambda: (None, said)
-            yield [name, judged(first, source, out, whole)]
+            yield [name, judge_pack(first, source, out, whole)]
             if small:
                 subprocess.run(["umount", out], check=True)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an unchanged script costs alone and fed: CPU time per picture of all its processes, the daemon included.
+"""Compares the CPU time per picture of an unchanged script, alone and fed, over all processes and the daemon.
 
     python/.venv/bin/python bench/loader/deferred.py FOLDER              FOLDER has a folder of JPEGs per class
     python/.venv/bin/python bench/loader/deferred.py FOLDER --only folder --rounds 5
@@ -28,7 +28,7 @@ KINDS = ("folder", "evaluation", "reference", "deit", "moco", "v2", "bytes", "nu
 
 
 def job(arguments: argparse.Namespace) -> None:
-    """One run, in a process of its own."""
+    """One run, in a separate process."""
     import io
 
     import numpy as np
@@ -41,7 +41,7 @@ def job(arguments: argparse.Namespace) -> None:
     tail = [T.ToTensor(), T.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])]
     crop, flip = T.RandomResizedCrop(224), T.RandomHorizontalFlip()
     twice = T.Compose([
-        crop, T.RandomApply([T.ColorJitter(0.4, 0.4, 0.4, 0.1)], p=0.8), T.RandomGrayscale(0.2), T.RandomApply([T.Lambda(blurred)], p=0.5), flip, *tail,
+        crop, T.RandomApply([T.ColorJitter(0.4, 0.4, 0.4, 0.1)], p=0.8), T.RandomGrayscale(0.2), T.RandomApply([T.Lambda(blur)], p=0.5), flip, *tail,
     ])  # fmt: skip
     torched = T.Compose([crop, flip, T.RandomApply([T.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8), T.RandomGrayscale(0.2), T.GaussianBlur(23), T.ToTensor()])
     transforms = {
@@ -64,7 +64,7 @@ def job(arguments: argparse.Namespace) -> None:
     seen = hashlib.sha256()
     if arguments.batches:
         data = torch.utils.data.Subset(data, range(arguments.batches * arguments.batch))
-    settings = {"shuffle": True, "num_workers": arguments.workers, "persistent_workers": not arguments.anew, "collate_fn": mixed if arguments.job == "collate" else None}
+    settings = {"shuffle": True, "num_workers": arguments.workers, "persistent_workers": not arguments.anew, "collate_fn": mix if arguments.job == "collate" else None}
     loader = torch.utils.data.DataLoader(data, arguments.batch, **settings)
     for images, _ in loader:
         for part in images if isinstance(images, list) else [images]:
@@ -81,13 +81,13 @@ def job(arguments: argparse.Namespace) -> None:
     print(json.dumps([cpu, seconds, seen.hexdigest(), above]))
 
 
-def blurred(image):
+def blur(image):
     from PIL import ImageFilter
 
     return image.filter(ImageFilter.GaussianBlur(1.0))
 
 
-def mixed(samples):
+def mix(samples):
     """As timm's fast_collate with mixup has it: each picture's values are read on their own."""
     import torch
 

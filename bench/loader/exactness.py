@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares data sets that have a state of their own, fed and alone: batches, errors, exit codes, numbers of calls.
+"""Compares data sets that keep a state, fed and alone: batches, errors, exit codes, numbers of calls.
 
     python bench/loader/exactness.py                     every state with every consumer without workers, with a
                                                          quarter of them with two workers
@@ -8,7 +8,7 @@
     python bench/loader/exactness.py --only numba sha256 consumers whose names have one of these words
     python bench/loader/exactness.py --python PYTHON     with another Python that has PyTorch, torchvision and Pillow
 
-A state is what a data set goes on with from sample to sample: a generator, a counter, an open file, a socket. A consumer
+A state is kept from sample to sample: a generator, a counter, an open file, a socket. A consumer
 is a function, mostly in C, that gets the array, picture or tensor of a sample. A cell is a DataLoader over a data set of
 one state with one consumer. Each cell runs in the script alone, under `stoker feed --` and under `stoker feed
 --verify 20 --`, and all that the program sees is compared. It ends with 1 where a cell differs.
@@ -201,7 +201,7 @@ def consumers():
 
 
 def program(names, wanted, workers):
-    """Run the user's script: print what it gets in each cell."""
+    """Run the user's script and print the batches of each cell."""
     import warnings
 
     import numpy as np
@@ -221,7 +221,7 @@ def program(names, wanted, workers):
     end = T.Compose([T.RandomResizedCrop(24), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize([0.5] * 3, [0.2] * 3)])
 
     class Shifted:
-        """A transform with a count of its own."""
+        """A transform that counts its calls."""
 
         def __init__(self):
             self.count = 0

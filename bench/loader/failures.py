@@ -5,8 +5,8 @@
     python3 bench/loader/failures.py --only stoker torch-v2
 
 Each case is a fresh process tree with the contestant's own defaults. What counts
-is what a user gets to see: does it go on or end, in which time, and does what it
-prints name the file. "Silent" is: all pictures are delivered, the damaged one
+is what a user sees: does it continue or end, after how long, and does its
+message name the file. "Silent" is: all pictures are delivered, the damaged one
 among them, and nothing is said. The killed process is the one that has done most
 work besides the trainer: a DataLoader worker, or our daemon.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What it costs to bring a batch from a worker to the trainer, by PyTorch alone and under `stoker feed`.
+"""Compares the cost of bringing a batch from a worker to the trainer, by PyTorch alone and under `stoker feed`.
 
     python/.venv/bin/python bench/loader/handover.py                 all kinds, 5 rounds in turn (10 minutes on a quiet machine)
     python/.venv/bin/python bench/loader/handover.py --rounds 1 mel  one kind, once

@@ -4,9 +4,9 @@
     python/.venv/bin/python bench/loader/kills.py --kills 1000
     python/.venv/bin/python bench/loader/kills.py --kills 100 --ways DataLoader ranks --signals KILL STOP
 
-A training is a process forked here that iterates a loader in one of the ways below, epoch after epoch, and tells the digest of each batch, and at the end
+A training is a process forked here that iterates a loader in one of the ways below, epoch after epoch, and prints the digest of each batch, and at the end
 of an epoch of the random numbers and the account of its samples. In each epoch something happens to one of its processes, after some batch or
-before the first. Whatever becomes of the daemon (SIGKILL, SIGTERM, SIGSTOP, of which it is woken again at times), all batches of that epoch
+before the first. Whatever happens to the daemon (SIGKILL, SIGTERM, SIGSTOP, of which it is woken again at times), all batches of that epoch
 come, equal to those of the script alone, and the batch before is still what it was. After a worker's death those before it are
 equal and torch's own error ends the epoch; the training goes on with the next one. After the trainer's death another one
 begins, and nothing is left of the first as soon as its workers look for it, which torch has them do every five seconds.
@@ -161,7 +161,7 @@ def decode(root, fed):
 
 
 def ranks(root, fed):
-    """Two processes on one daemon, in step; what is told is the batches of both."""
+    """Two processes on one daemon, in step; prints the batches of both."""
     ends = []
     for rank in (0, 1):
         reading, writing = os.pipe()
@@ -170,7 +170,7 @@ def ranks(root, fed):
                 end.close()
             os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_PORT=str(os.getppid()))
             os.register_at_fork(after_in_child=lambda writing=writing: os.close(writing))
-            tell(seeded(data_loader(root, fed)), os.fdopen(writing, "w", buffering=1))
+            tell(seed_epoch(data_loader(root, fed)), os.fdopen(writing, "w", buffering=1))
         os.close(writing)
         ends.append(os.fdopen(reading))
 
@@ -216,7 +216,7 @@ def digest_of(value):
     return seen.hexdigest()[:16]
 
 
-def seeded(epoch):
+def seed_epoch(epoch):
     """With the same random numbers each time."""
     import torch
 
@@ -229,7 +229,7 @@ def seeded(epoch):
 
 
 def tell(epoch, out):
-    """Iterate until nobody listens; never returns."""
+    """Iterate until the pipe is closed; never returns."""
     try:
         while True:
             out.write("begin\n")
@@ -284,7 +284,7 @@ class Training:
                 import stoker
 
                 stoker.feed()
-            tell(seeded(WAYS[way](root, fed)), out)
+            tell(seed_epoch(WAYS[way](root, fed)), out)
         finally:
             os._exit(0)
 
@@ -298,7 +298,7 @@ class Training:
         return found
 
     def epoch(self, kind, number, at, delay, chance):
-        """What it tells until an epoch ends, or it itself, and who was hit after so many batches."""
+        """Return what it prints until the epoch or the process ends, and which process was hit after how many batches."""
         told, hit = [], "nobody"
         for line in self.lines:
             told += [line.strip()] if line != "begin\n" else []
@@ -361,7 +361,7 @@ def command_of(pid):
 
 
 def judged(kind, told, plain):
-    """What went wrong in an epoch; "" where nothing did."""
+    """Return the fault of an epoch, or ""."""
     count = next((i for i, (one, other) in enumerate(zip(told, plain)) if one != other), min(len(told), len(plain)))
     end = told[count:]
     whole, stopped = [*plain, "done"] == told, end == ["worker"]
@@ -370,7 +370,7 @@ def judged(kind, told, plain):
 
 
 def kill(way, wanted, numbers, chance, root, plain):
-    """For each epoch who was hit by what, and what went wrong; at last what is left of trainings that have ended."""
+    """For each epoch the process and the signal, and the fault; at the end the processes that outlived their training."""
     training, ended, late = Training(way, root), [], "nobody"
     # Workers of a forkserver outlive a killed trainer without stoker as well: torch's watchdog asks for their parent, which is the server.
     kinds = ["daemon"] * 4 + ["trainer"] * (way != "feed, forkserver") + ["worker"] * (2 if way in WORKERS else 0)
@@ -462,7 +462,7 @@ def main():
 
 
 def private(path):
-    """A folder below which sockets may stand: nobody else can write on the way, which /tmp does not promise."""
+    """A folder for sockets: no other user can write to a folder above it, which /tmp does not promise."""
     import stoker.daemon.private
 
     try:

@@ -9,7 +9,7 @@
 All contestants run in turn in each round, so that a shared machine's good and
 bad minutes hit all alike, each in a fresh process tree, on the same JPEG files,
 which lie in the page cache. In a run the first epoch warms up and is not
-counted. The consumer looks at each batch's shape and type and at every 256th
+counted. The consumer checks each batch's shape and type and at every 256th
 pixel, and counts the pictures: each exactly once per epoch, or the row says
 otherwise. CPU time is user and system time of all processes of the tree, ended
 ones and daemons included (account.py); memory is their proportional set size,
@@ -52,7 +52,7 @@ BRIGHTNESS = 6
 
 @dataclass
 class Run:
-    """One run of one contestant: what it told, and what was measured around it."""
+    """One run of one contestant: its output and the measurements around it."""
 
     failed: str = ""
     said: str = field(default="", repr=False)  # on stdout and stderr, the end of it
@@ -68,16 +68,16 @@ class Run:
     load: float = 0
 
     @property
-    def counted(self) -> int:
+    def counted_samples(self) -> int:
         return sum(epoch["samples"] for epoch in self.epochs[1:])
 
     @property
     def cpu_ms(self) -> float:
-        return 1000 * (self.epochs[-1]["cpu"] - self.epochs[0]["cpu"]) / self.counted
+        return 1000 * (self.epochs[-1]["cpu"] - self.epochs[0]["cpu"]) / self.counted_samples
 
     @property
     def speed(self) -> float:
-        return self.counted / (self.epochs[-1]["at"] - self.epochs[0]["at"])
+        return self.counted_samples / (self.epochs[-1]["at"] - self.epochs[0]["at"])
 
     @property
     def others(self) -> float:
@@ -216,7 +216,7 @@ def pictures(data: Path, count: int) -> list[Path]:
 
 
 def scratch_of(data: Path) -> Path:
-    """A folder beside the data, because hard links do not cross file systems."""
+    """A folder next to the data, because hard links do not cross file systems."""
     scratch = data.resolve().parent / "loader-bench"
     scratch.mkdir(exist_ok=True)
     return scratch

@@ -11,8 +11,8 @@ little. 65 % are
 500x375, 20 % 375x500, the rest 500x333, 500x500 and 640x480. All are baseline,
 4:2:0, with libjpeg's standard Huffman tables, written by Pillow in one quality,
 which is chosen so that a file has 110 KB on average: that of ImageNet. Bytes
-and pixels decide what decoding costs, and both are met; what is seen on them
-plays no part.
+and pixels decide the cost of decoding, and both match; the motif plays no
+part.
 
 The folder is one for torchvision's ImageFolder: ten classes of 128 files. The
 pictures depend on --seed only, and their bytes on Pillow's version too;

@@ -8,7 +8,7 @@ are those of the script alone. Everything comes from the package index, as wheel
 
 A row is one Python with one PyTorch and one Pillow. Its script runs twice, alone and fed, and iterates five loaders over
 the same pictures, each with other transforms: torch's, torchdata's StatefulDataLoader (with the state in mid-epoch, and
-what a loader that takes it goes on with), torchdata.nodes in processes, Accelerate's (over torch's and over torchdata's)
+the batches of a loader that loads it), torchdata.nodes in processes, Accelerate's (over torch's and over torchdata's)
 and Lightning's. What the check at start-up left to the libraries is read from its cache, which is new for each row.
 
 Rows are kept in the folder, so that several calls make one table. An environment is deleted behind its rows (--keep).
@@ -121,7 +121,7 @@ def environment_folder(folder, torch, python):
 
 
 def environment(folder, torch, torchvision, python, numpy):
-    """A virtual environment with a PyTorch, made where it is not there; its interpreter."""
+    """A virtual environment with a PyTorch, made if it is missing; returns its interpreter."""
     place = environment_folder(folder, torch, python)
     interpreter = os.path.join(place, "bin", "python")
     if not os.path.exists(os.path.join(place, "complete")):
@@ -144,7 +144,7 @@ def overlay(folder, interpreter, python, pillow):
 
 
 def make_pictures(interpreter, folder):
-    """JPEGs and PNGs of all ordinary kinds, of noise and of what is smooth, once."""
+    """JPEGs and PNGs of all ordinary kinds, of noise and of smooth shades, once."""
     if os.path.exists(os.path.join(folder, "complete")):
         return
     subprocess.run([interpreter, "-c", _MAKE, folder, str(PICTURES)], check=True, capture_output=True, text=True)
@@ -349,7 +349,7 @@ def stateful_batches(data):
 
 
 class Batch:
-    """Maps indices to a batch, each with random numbers of its own."""
+    """Maps indices to a batch, each with its own random numbers."""
 
     def __init__(self, data):
         self.data = data

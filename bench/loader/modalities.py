@@ -1,6 +1,6 @@
-"""Input pipelines of other modalities than pictures, for handover.py: in the manner of a public repository, which is named beside it, or of none.
+"""Input pipelines of other modalities than pictures, for handover.py: most of them after a public repository, which is named.
 
-A pipeline makes its files in a folder, unless they lie there, and returns a DataLoader. torchcodec needs FFmpeg's libraries on LD_LIBRARY_PATH.
+A pipeline makes its files in a folder, unless they exist, and returns a DataLoader. torchcodec needs FFmpeg's libraries on LD_LIBRARY_PATH.
 """
 
 import collections
@@ -21,7 +21,7 @@ WORKERS = 2
 
 
 def pipeline(title, after):
-    """Keep a pipeline under its title, beside the repository that it is written after."""
+    """Register a pipeline under its title, with the repository that it follows."""
 
     def keep(build):
         PIPELINES[title] = (build, after)
@@ -59,7 +59,7 @@ def files(folder, kind, count, write):
     return paths
 
 
-def drawn(number, *shape):
+def draw(number, *shape):
     return np.random.default_rng(number).standard_normal(shape, dtype=np.float32)
 
 
@@ -160,7 +160,7 @@ def robot(folder):
 
     datasets.disable_progress_bars()
     paths = films(folder)
-    rows = [{"episode_index": e, "frame_index": f, "timestamp": f / 25, "observation.state": drawn(e * 64 + f, 14).tolist()} for e in range(8) for f in range(64)]
+    rows = [{"episode_index": e, "frame_index": f, "timestamp": f / 25, "observation.state": draw(e * 64 + f, 14).tolist()} for e in range(8) for f in range(64)]
     table = datasets.Dataset.from_list([{**row, "action": row["observation.state"], "task_index": 0} for row in rows])
     table.set_transform(lambda batch: {key: [torch.tensor(value) for value in values] for key, values in batch.items()})
 
@@ -182,7 +182,7 @@ def robot(folder):
 def sounds(folder, kind=".wav", count=16):
     import soundfile
 
-    return files(folder, kind, count, lambda number, path: soundfile.write(path, 0.1 * drawn(number, 80000 + 400 * number), 16000))
+    return files(folder, kind, count, lambda number, path: soundfile.write(path, 0.1 * draw(number, 80000 + 400 * number), 16000))
 
 
 @pipeline("mels of segments", "jik876/hifi-gan")
@@ -268,7 +268,7 @@ def audioset(folder):
 
     def write(_, path):
         with h5py.File(path, "w") as out:
-            out["waveform"] = (3000 * drawn(3, 64, 64000)).astype(np.int16)
+            out["waveform"] = (3000 * draw(3, 64, 64000)).astype(np.int16)
             out["target"] = np.zeros((64, 527), bool)
             out["audio_name"] = np.array([b"Y%d.wav" % i for i in range(64)])
 
@@ -338,14 +338,14 @@ def clap(folder):
 
 @pipeline("latents of two npy", "chuanyangjin/fast-DiT")
 def latents(folder):
-    features = files(folder, ".latent.npy", 128, lambda number, path: np.save(path, drawn(number, 1, 4, 32, 32)))
+    features = files(folder, ".latent.npy", 128, lambda number, path: np.save(path, draw(number, 1, 4, 32, 32)))
     labels = files(folder, ".label.npy", 128, lambda number, path: np.save(path, np.array([number])))
     return load(Items(4096, lambda i: (torch.from_numpy(np.load(features[i % 128])), torch.from_numpy(np.load(labels[i % 128])))), 128, drop_last=True)
 
 
 @pipeline("latents of npz, prompts beside", "kohya-ss/sd-scripts")
 def sd_scripts(folder):
-    paths = files(folder, ".npz", 64, lambda number, path: np.savez(path, latents=drawn(number, 4, 128, 128), original_size=np.array([1024, 1024]), crop=np.zeros(4)))
+    paths = files(folder, ".npz", 64, lambda number, path: np.savez(path, latents=draw(number, 4, 128, 128), original_size=np.array([1024, 1024]), crop=np.zeros(4)))
 
     def read(i):
         found = np.load(paths[i % 64])
@@ -364,8 +364,8 @@ def safetensors(folder):
     from safetensors.torch import load_file, save_file
 
     def write(number, path):
-        text = torch.from_numpy(drawn(number, 512, 1024)).to(torch.bfloat16)
-        save_file({"text": text, "latents": torch.from_numpy(drawn(number, 16, 8, 32, 32)).to(torch.float8_e4m3fn), "mask": torch.ones(512, dtype=torch.bool)}, path)
+        text = torch.from_numpy(draw(number, 512, 1024)).to(torch.bfloat16)
+        save_file({"text": text, "latents": torch.from_numpy(draw(number, 16, 8, 32, 32)).to(torch.float8_e4m3fn), "mask": torch.ones(512, dtype=torch.bool)}, path)
 
     paths = files(folder, ".safetensors", 16, write)
 
@@ -377,7 +377,7 @@ def safetensors(folder):
 
 @pipeline("patches of memory-mapped volumes", "MIC-DKFZ/nnUNet")
 def nnunet(folder):
-    paths = files(folder, ".volume.npy", 4, lambda number, path: np.save(path, drawn(number, 1, 128, 128, 128)))
+    paths = files(folder, ".volume.npy", 4, lambda number, path: np.save(path, draw(number, 1, 128, 128, 128)))
 
     def read(i):
         volume = np.load(paths[i % 4], mmap_mode="r")
@@ -395,7 +395,7 @@ def nnunet(folder):
 def nifti(folder):
     import nibabel
 
-    paths = files(folder, ".nii", 6, lambda number, path: nibabel.save(nibabel.Nifti1Image((100 * drawn(number, 96, 96, 96)).astype(np.int16), np.eye(4)), path))
+    paths = files(folder, ".nii", 6, lambda number, path: nibabel.save(nibabel.Nifti1Image((100 * draw(number, 96, 96, 96)).astype(np.int16), np.eye(4)), path))
 
     def read(i):
         volume = torch.from_numpy(nibabel.load(paths[i % 6]).get_fdata(dtype=np.float32))[None]
@@ -438,8 +438,8 @@ def fastmri(folder):
 
     def write(number, path):
         with h5py.File(path, "w") as out:
-            out["kspace"] = drawn(number, 8, 256, 160) + 1j * drawn(number + 9, 8, 256, 160)
-            out["reconstruction_esc"] = drawn(number, 8, 160, 160)
+            out["kspace"] = draw(number, 8, 256, 160) + 1j * draw(number + 9, 8, 256, 160)
+            out["reconstruction_esc"] = draw(number, 8, 160, 160)
             out.attrs["max"] = 3.0
 
     paths = files(folder, ".mri.h5", 4, write)
@@ -466,7 +466,7 @@ def robomimic(folder):
         with h5py.File(path, "w") as out:
             for demo in range(4):
                 out[f"data/demo_{demo}/obs/image"] = np.random.default_rng(demo).integers(0, 255, (40, 84, 84, 3), dtype=np.uint8)
-                out[f"data/demo_{demo}/actions"] = drawn(demo, 40, 7)
+                out[f"data/demo_{demo}/actions"] = draw(demo, 40, 7)
 
     (path,) = files(folder, ".demo.h5", 1, write)
     with h5py.File(path, "r") as file:
@@ -489,7 +489,7 @@ def diffusion_policy(folder):
     if not os.path.exists(path):
         root = zarr.open_group(path, mode="w")
         root.create_array("img", data=np.random.default_rng(3).integers(0, 255, (200, 96, 96, 3)).astype(np.float32), chunks=(50, 96, 96, 3))
-        root.create_array("state", data=drawn(4, 200, 5))
+        root.create_array("state", data=draw(4, 200, 5))
     root = zarr.open_group(path, mode="r")
     images, states = root["img"][:], root["state"][:]
 
@@ -563,12 +563,12 @@ def text(folder):
 
 @pipeline("point clouds, arrays joined", "open-mmlab/OpenPCDet")
 def points(folder):
-    paths = files(folder, ".points", 16, lambda number, path: drawn(number, 20000 + 100 * number, 4).tofile(path))
+    paths = files(folder, ".points", 16, lambda number, path: draw(number, 20000 + 100 * number, 4).tofile(path))
 
     def read(i):
         points = np.fromfile(paths[i % 16], dtype=np.float32).reshape(-1, 4)
         points = points[np.abs(points[:, 0]) < 2]
-        return {"points": points[np.random.permutation(len(points))], "gt_boxes": drawn(i, i % 9, 8), "frame_id": f"{i:06}", "use_lead_xyz": True}
+        return {"points": points[np.random.permutation(len(points))], "gt_boxes": draw(i, i % 9, 8), "frame_id": f"{i:06}", "use_lead_xyz": True}
 
     def collate(samples):
         boxes = np.zeros((len(samples), max(len(each["gt_boxes"]) for each in samples), 8), np.float32)
@@ -582,7 +582,7 @@ def points(folder):
 
 @pipeline("point clouds in memory", "yanx27/Pointnet_Pointnet2_pytorch")
 def modelnet(folder):
-    clouds = drawn(1, 128, 2048, 3)
+    clouds = draw(1, 128, 2048, 3)
 
     def read(i):
         angle = random.random()
@@ -598,7 +598,7 @@ def graphs(folder):
     from torch_geometric.loader import DataLoader as Graphs
 
     kept = [
-        Data(x=torch.from_numpy(drawn(k, 200 + k, 16)), edge_index=torch.randint(0, 200, (2, 900)), edge_attr=torch.from_numpy(drawn(k, 900, 4)), y=torch.tensor([k % 2]), smiles="CCO")
+        Data(x=torch.from_numpy(draw(k, 200 + k, 16)), edge_index=torch.randint(0, 200, (2, 900)), edge_attr=torch.from_numpy(draw(k, 900, 4)), y=torch.tensor([k % 2]), smiles="CCO")
         for k in range(128)
     ]
     return Graphs(Items(1024, lambda i: kept[i % 128].clone()), batch_size=32, shuffle=True, num_workers=WORKERS)
@@ -608,7 +608,7 @@ def graphs(folder):
 def graph_lists(folder):
     from torch_geometric.data import Data
 
-    kept = [Data(pos=torch.from_numpy(drawn(k, 5000, 3)), atomic_numbers=torch.full((5000,), 6), energy=1.5, sid=k) for k in range(32)]
+    kept = [Data(pos=torch.from_numpy(draw(k, 5000, 3)), atomic_numbers=torch.full((5000,), 6), energy=1.5, sid=k) for k in range(32)]
     return load(Items(512, lambda i: kept[i % 32]), 8, collate_fn=as_is)
 
 
@@ -616,7 +616,7 @@ def graph_lists(folder):
 def table(folder):
     import pandas
 
-    frame = pandas.DataFrame({**{f"c{k}": np.arange(2000) % (k + 2) for k in range(6)}, **{f"x{k}": drawn(k, 2000) for k in range(20)}, "y": np.arange(2000.0)})
+    frame = pandas.DataFrame({**{f"c{k}": np.arange(2000) % (k + 2) for k in range(6)}, **{f"x{k}": draw(k, 2000) for k in range(20)}, "y": np.arange(2000.0)})
     kinds, numbers = frame[[f"c{k}" for k in range(6)]].values, frame[[f"x{k}" for k in range(20)]].values.astype(np.float32)
     return load(Items(20000, lambda i: {"categorical": kinds[i % 2000], "continuous": numbers[i % 2000], "target": frame["y"].iloc[i % 2000]}), 512)
 
@@ -626,7 +626,7 @@ def parquet(folder):
     import pandas
     import pyarrow.parquet
 
-    frame = pandas.DataFrame({**{f"x{k}": drawn(k, 100_000) for k in range(16)}, "id": np.arange(100_000)})
+    frame = pandas.DataFrame({**{f"x{k}": draw(k, 100_000) for k in range(16)}, "id": np.arange(100_000)})
     (path,) = files(folder, ".parquet", 1, lambda number, path: frame.to_parquet(path, row_group_size=5000))
 
     class Groups(IterableDataset):
@@ -653,19 +653,19 @@ def dlrm(folder):
 
 @pipeline("windows of a series", "thuml/Time-Series-Library")
 def series(folder):
-    values, marks = drawn(1, 20000, 64).astype(np.float64), drawn(2, 20000, 4)
+    values, marks = draw(1, 20000, 64).astype(np.float64), draw(2, 20000, 4)
     return load(Items(4096, lambda i: (values[i : i + 96], values[i + 48 : i + 192], marks[i : i + 96], marks[i + 48 : i + 192])), 32, drop_last=True)
 
 
 @pipeline("rays", "kwea123/nerf_pl")
 def rays(folder):
-    all_rays, colours = torch.from_numpy(drawn(1, 40000, 8)), torch.from_numpy(drawn(2, 40000, 3))
+    all_rays, colours = torch.from_numpy(draw(1, 40000, 8)), torch.from_numpy(draw(2, 40000, 3))
     return load(Items(40000, lambda i: {"rays": all_rays[i], "rgbs": colours[i]}), 2048)
 
 
 @pipeline("collocation points that require gradients", "")
 def collocation(folder):
-    return load(Items(1024, lambda i: (torch.from_numpy(drawn(i, 20000, 2)).requires_grad_(), torch.from_numpy(drawn(i, 20000, 1)))), None, collate_fn=None)
+    return load(Items(1024, lambda i: (torch.from_numpy(draw(i, 20000, 2)).requires_grad_(), torch.from_numpy(draw(i, 20000, 1)))), None, collate_fn=None)
 
 
 # Detection, masks, flow: not pictures that are decoded
@@ -676,7 +676,7 @@ def detr(folder):
     def read(i):
         count = i % 3
         target = {"boxes": torch.zeros(count, 4), "labels": torch.zeros(count, dtype=torch.int64), "masks": torch.zeros(count, 320, 400, dtype=torch.bool), "image_id": torch.tensor([i])}
-        return torch.from_numpy(drawn(i % 8, 3, 320, 400 - 16 * (i % 5))), target
+        return torch.from_numpy(draw(i % 8, 3, 320, 400 - 16 * (i % 5))), target
 
     def collate(samples):
         pictures, targets = zip(*samples)
@@ -711,7 +711,7 @@ def tv_tensors_(folder):
 
 @pipeline("flow, permuted", "princeton-vl/RAFT")
 def raft(folder):
-    paths = files(folder, ".flo", 8, lambda number, path: drawn(number, 240, 320, 2).tofile(path))
+    paths = files(folder, ".flo", 8, lambda number, path: draw(number, 240, 320, 2).tofile(path))
 
     def read(i):
         flow = np.fromfile(paths[i % 8], np.float32).reshape(240, 320, 2)
@@ -748,7 +748,7 @@ def cityscapes(folder):
 
 @pipeline("NumPy's arrays of torch's batches", "jax-ml/jax (data loading)")
 def jax(folder):
-    pictures = (50 * np.abs(drawn(1, 64, 3, 96, 96))).astype(np.uint8)
+    pictures = (50 * np.abs(draw(1, 64, 3, 96, 96))).astype(np.uint8)
 
     def collate(samples):
         return [np.asarray(each) for each in default_collate(samples)]
@@ -774,7 +774,7 @@ class Datapoint:
 @pipeline("dataclasses of video and masks", "facebookresearch/sam2")
 def sam2(folder):
     def read(i):
-        return torch.from_numpy(drawn(i % 8, 4, 3, 128, 128)), torch.from_numpy(drawn(i % 8, 4, 3, 128, 128)) > 0
+        return torch.from_numpy(draw(i % 8, 4, 3, 128, 128)), torch.from_numpy(draw(i % 8, 4, 3, 128, 128)) > 0
 
     def collate(samples):
         frames = torch.stack([frames for frames, _ in samples], dim=0).permute((1, 0, 2, 3, 4))
@@ -789,7 +789,7 @@ def tensordicts(folder):
     from tensordict import TensorDict
 
     def read(i):
-        return TensorDict({"observation": torch.from_numpy(drawn(i % 16, 4, 84, 84)), "next": {"reward": torch.zeros(1), "done": torch.zeros(1, dtype=torch.bool)}}, batch_size=[])
+        return TensorDict({"observation": torch.from_numpy(draw(i % 16, 4, 84, 84)), "next": {"reward": torch.zeros(1), "done": torch.zeros(1, dtype=torch.bool)}}, batch_size=[])
 
     return load(Items(1024, read), 32, collate_fn=torch.stack)
 
@@ -821,7 +821,7 @@ def hub_pictures(folder):
 
 @pipeline("shared memory by the collate function", "huggingface/pytorch-image-models (fast_collate)")
 def fast_collate(folder):
-    pictures = (40 * np.abs(drawn(1, 32, 3, 224, 224))).astype(np.uint8)
+    pictures = (40 * np.abs(draw(1, 32, 3, 224, 224))).astype(np.uint8)
 
     def collate(samples):
         tensor = torch.zeros((len(samples), *samples[0][0].shape), dtype=torch.uint8)
@@ -836,7 +836,7 @@ def fast_collate(folder):
 def sparse(folder):
     def read(i):
         at = torch.randint(0, 5000, (2, 4000))
-        return torch.sparse_coo_tensor(at, torch.ones(4000), (5000, 5000)).coalesce(), torch.from_numpy(drawn(i % 8, 200, 200)).relu().to_sparse_csr()
+        return torch.sparse_coo_tensor(at, torch.ones(4000), (5000, 5000)).coalesce(), torch.from_numpy(draw(i % 8, 200, 200)).relu().to_sparse_csr()
 
     return load(Items(128, read), 4, collate_fn=as_is)
 

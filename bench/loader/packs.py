@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What packs of a data set take on disk and cost to read, how random their order is, and what becomes of a resume and of
-a damaged byte: stoker's, FFCV's, MosaicML Streaming's, LitData's and WebDataset's.
+"""Compares packs of a data set: size on disk, cost of reading, randomness of the order, a resume, and a
+damaged byte: stoker's, FFCV's, MosaicML Streaming's, LitData's and WebDataset's.
 
     make build
     python3 -m venv /tmp/packs && echo $PWD/python/.venv/lib/python3.*/site-packages > /tmp/packs/lib/python3.*/site-packages/shared.pth
@@ -10,11 +10,11 @@ a damaged byte: stoker's, FFCV's, MosaicML Streaming's, LitData's and WebDataset
     /tmp/packs/bin/pip install --no-deps --no-build-isolation ffcv
     /tmp/packs/bin/python bench/loader/packs.py --rounds 3            # the table, as Markdown
 
-Each contestant runs in processes of its own: an epoch that warms up, then one whose processor time counts, with one
+Each contestant runs in separate processes: an epoch that warms up, then one whose processor time counts, with one
 worker, RandomResizedCrop(224), flip and Normalize. order: how far a sample comes from its place in the pack, on the mean,
 as a share of the data set; of a true permutation it is 0.333. resume: the state after three batches is given to a new
 loader, and what both had is counted. two ranks: the same state is given to two processes of a world of two. byte: one of
-a picture in the pack is flipped, and an epoch is read. A folder is its files, read by torch's loader and fed by nobody.
+a picture in the pack is flipped, and an epoch is read. A folder is its files, read by torch's loader, unfed.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def write_pictures(folder):
         small.save(os.path.join(folder, f"{number:04}", "0.jpg"), quality=92)
 
 
-# In a process of its own.
+# In a separate process.
 
 
 def run(name, number, folder):
@@ -104,7 +104,7 @@ def run(name, number, folder):
     torch.set_num_threads(1)
     write, begin, at = CONTESTANTS[name]
     home, found = os.path.join(folder, at), {}
-    parts = {"cost": cost} if number != "0" else {"write": None, "cost": cost, "order": order, "resume": resume, "ranks": on_two_ranks, "byte": flipped}
+    parts = {"cost": cost} if number != "0" else {"write": None, "cost": cost, "order": order, "resume": resume, "ranks": on_two_ranks, "byte": try_flipped}
     for what, part in parts.items():
         try:
             if what == "write":
@@ -138,10 +138,10 @@ def resume(begin, home):
         return "no state"
     had = labels_of(loader, TAKEN)
     rest = labels_of(begin(home, state(loader))[0])
-    return compared(had, rest)
+    return compare_labels(had, rest)
 
 
-def compared(had, rest):
+def compare_labels(had, rest):
     """Labels before and behind a resume, with those that there are."""
     seen = {*had, *rest}
     return f"{len(had) + len(rest) - len(seen)} twice, {IMAGES - len(seen)} lost"
@@ -170,7 +170,7 @@ def on_two_ranks(name, begin, home):
         if not out.strip():
             return "ended: " + (err.strip().splitlines() or ["no word"])[-1][:110].replace("|", "/")
     rest = [label for out, _ in ended for label in json.loads(out.splitlines()[-1])]
-    return compared(had, rest)
+    return compare_labels(had, rest)
 
 
 def run_rank(name, home, file):
@@ -185,7 +185,7 @@ def run_rank(name, home, file):
     return 0
 
 
-def flipped(begin, home):
+def try_flipped(begin, home):
     flip(home)
     try:
         seen = labels_of(begin(home)[0])
@@ -220,7 +220,7 @@ def transform():
     return transforms.Compose([*chain, transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
 
 
-def decoded(data):
+def decode(data):
     from PIL import Image
 
     return Image.open(io.BytesIO(data)).convert("RGB")
@@ -301,7 +301,7 @@ def begin_webdataset(home, state=None):
 
     change, shards = transform(), sorted(os.path.join(home, name) for name in os.listdir(home))
     data = webdataset.WebDataset(shards, shardshuffle=len(shards), seed=1).shuffle(100).to_tuple("jpg", "cls")
-    data = data.map_tuple(lambda data: change(decoded(data)), int)
+    data = data.map_tuple(lambda data: change(decode(data)), int)
     return torch.utils.data.DataLoader(data, BATCH, num_workers=1), None
 
 
@@ -321,7 +321,7 @@ class Change:
         self.change = transform()
 
     def __call__(self, sample):
-        return self.change(decoded(sample["jpg"])), sample["cls"]
+        return self.change(decode(sample["jpg"])), sample["cls"]
 
 
 def write_litdata(train, home):
@@ -358,7 +358,7 @@ def begin_streaming(home, state=None):
 
         def __getitem__(self, index):
             sample = super().__getitem__(index)
-            return self.change(decoded(sample["jpg"])), sample["cls"]
+            return self.change(decode(sample["jpg"])), sample["cls"]
 
     data = Pictures(local=home, shuffle=True, shuffle_seed=1, batch_size=BATCH, num_canonical_nodes=1, validate_hash="xxh64")
     loader = streaming.StreamingDataLoader(data, batch_size=BATCH, num_workers=1)

@@ -3,13 +3,13 @@
 
     make build torch
     python3 bench/loader/peers.py                                    the suites whose sources come with a pinned sdist
-    python3 bench/loader/peers.py --sources DIR                      and those whose checkouts lie in DIR: pytorch, vision, data, webdataset
+    python3 bench/loader/peers.py --sources DIR                      and those whose checkouts are in DIR: pytorch, vision, data, webdataset
     python3 bench/loader/peers.py --sources DIR --only pillow --json FILE --markdown bench/loader/PEERS.md
 
-A suite is run where python/.venv has the library. What the suites need beside it (pytest, webdataset) is installed into
-bin/peers, and sdists are unpacked there; none of their code lies in this repository. Tests of picture libraries have no
+A suite is run where python/.venv has the library. Their further requirements (pytest, webdataset) are installed into
+bin/peers, and sdists are unpacked there; none of their code is in this repository. Tests of picture libraries have no
 DataLoader, so each of them is run within a fetch of one, plain as well: "in a fetch". A test whose outcome differs is run
-again, by itself and thrice each way: it "varies" where it then has had the same outcome both ways. It ends with 1 where
+again alone, three times each way: it "varies" if both ways then had the same outcome. It ends with 1 where
 a test differs and does not vary.
 """
 
@@ -180,7 +180,7 @@ class Runner:
         return found, code, said[-1] if said else ""
 
     def vary(self, way, test):
-        """Whether a test has the same outcome plain as that way, in one of some runs by itself."""
+        """Whether a test has the same outcome plain as that way, in one of some runs alone."""
         plain = {self.run("plain", [test])[0].get(test, ("none",))[0] for _ in range(AGAIN)}
         other = {self.run(way, [test])[0].get(test, ("none",))[0] for _ in range(AGAIN)}
         return bool(plain & other), f"{' or '.join(sorted(plain))} plain, {' or '.join(sorted(other))} by itself"

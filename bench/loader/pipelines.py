@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Input pipelines that people have published, each as it is and fed: what the daemon makes of it, whether it is equal, what it costs.
+"""Input pipelines that people have published, alone and fed: how much the daemon makes, whether batches are equal, and the cost.
 
     python bench/loader/pipelines.py FOLDER --repositories DIR                   FOLDER has a folder of JPEGs per class
     python bench/loader/pipelines.py FOLDER --repositories DIR --only "MAE"      those whose title has the text
     python bench/loader/pipelines.py FOLDER --repositories DIR --rounds 3        CPU time and speed as often, of those that are made whole
     python bench/loader/pipelines.py FOLDER --repositories DIR --losses 200      digests of the losses of trainings instead
 
-DIR has checkouts named OWNER+NAME; what is taken of them is read from there and lies nowhere here. Packages that a pipeline needs
-are imported; where one is missing, its line says so. Each pipeline runs in a process of its own that this one forks, alone and
+DIR has checkouts named OWNER+NAME; their code is read from there and not copied here. Packages that a pipeline needs
+are imported; where one is missing, its line says so. Each pipeline runs in its own forked process, alone and
 behind `stoker.feed()`: two epochs with no worker and two with two, whose batches are compared by digest, then two with two
 workers for the CPU time of all processes and the time on the clock. A further round warms up and counts alone.
 """
@@ -51,7 +51,7 @@ def pipeline(title, **more):
 
 
 class Place:
-    """Where a pipeline finds its files, and what it is taken from."""
+    """Where a pipeline finds its files and its checkout."""
 
     def __init__(self, folder, repositories, scratch):
         self.folder, self.repositories, self.scratch = folder, Path(repositories), scratch
@@ -65,7 +65,7 @@ class Place:
         return found
 
     def module(self, repository, file, **stubs):
-        """A module of a checkout, whose folder is where it imports from."""
+        """A module of a checkout, which imports from its folder."""
         path = self.path(repository, file)
         sys.path[:0] = [str(path.parent), str(self.path(repository))]
         for name, stub in stubs.items():
@@ -115,8 +115,8 @@ def _space():
     }  # fmt: skip
 
 
-def loaded(data, **settings):
-    """What makes a DataLoader of so many workers."""
+def make_loader(data, **settings):
+    """Return a function that makes a DataLoader with a number of workers."""
     from torch.utils.data import DataLoader, IterableDataset
 
     def make(workers):
@@ -131,11 +131,11 @@ def loaded(data, **settings):
 def folder(place, transform, **settings):
     from torchvision.datasets import ImageFolder
 
-    return loaded(ImageFolder(place.folder, transform), **settings)
+    return make_loader(ImageFolder(place.folder, transform), **settings)
 
 
-def listed(place, read, **settings):
-    """A data set of one's own: read(path, label)."""
+def make_dataset(place, read, **settings):
+    """A plain data set: read(path, label)."""
     from torch.utils.data import Dataset
 
     class Listed(Dataset):
@@ -145,7 +145,7 @@ def listed(place, read, **settings):
         def __getitem__(self, index):
             return read(place.files[index], place.labels[index])
 
-    return loaded(Listed(), **settings)
+    return make_loader(Listed(), **settings)
 
 
 def lists(samples):
@@ -179,7 +179,7 @@ def super_resolution(place):
     kind = place.module("pytorch/examples", "super_resolution/dataset.py").DatasetFromFolder
     data = place.names("pytorch/examples", "super_resolution/data.py", "input_transform", "target_transform")
     classes = sorted(glob.glob(os.path.join(place.folder, "*")))
-    return loaded(ConcatDataset([kind(each, data[0](256, 3), data[1](256)) for each in classes]))
+    return make_loader(ConcatDataset([kind(each, data[0](256, 3), data[1](256)) for each in classes]))
 
 
 @pipeline("pytorch/examples mnist", gone="pictures made of arrays")
@@ -187,7 +187,7 @@ def mnist(place, gone):
     import torchvision
 
     data = torchvision.datasets.FakeData(64, (1, 28, 28), transform=place.names("pytorch/examples", "mnist/main.py", "Compose 0", **{"transforms": _space()["T"]}))
-    return loaded(data)
+    return make_loader(data)
 
 
 # torchvision's references
@@ -244,7 +244,7 @@ def _detection(title, augmentation, **settings):
             image = Image.open(path).convert("RGB")
             return preset(image, _boxes(image.size))
 
-        return listed(place, read, collate_fn=lambda samples: tuple(zip(*samples)))
+        return make_dataset(place, read, collate_fn=lambda samples: tuple(zip(*samples)))
 
 
 _detection("hflip", "hflip")
@@ -253,7 +253,7 @@ _detection("ssd", "ssd")
 
 
 def masks(place):
-    """A mask beside each picture, of a palette, as VOC has them."""
+    """A palette mask for each picture, as VOC has them."""
     import numpy as np
     from PIL import Image
 
@@ -279,7 +279,7 @@ def segmentation(place):
 
     preset = T.Compose([T.RandomResize(260, 520), T.RandomHorizontalFlip(0.5), T.RandomCrop(240), T.PILToTensor(), (T.ToDtype if hasattr(T, "ToDtype") else T.ConvertImageDtype)(torch.float), T.Normalize(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))])
     named = dict(zip(place.files, masks(place)))
-    return listed(place, lambda path, label: preset(Image.open(path).convert("RGB"), Image.open(named[path])))
+    return make_dataset(place, lambda path, label: preset(Image.open(path).convert("RGB"), Image.open(named[path])))
 
 
 # Self-supervised learning and its kin
@@ -360,7 +360,7 @@ def vicreg(place):
 @pipeline("SwAV, multi-crop")
 def swav(place):
     kind = place.module("facebookresearch/swav", "src/multicropdataset.py").MultiCropDataset
-    return loaded(kind(place.folder, [224, 96], [2, 6], [0.14, 0.05], [1.0, 0.14]))
+    return make_loader(kind(place.folder, [224, 96], [2, 6], [0.14, 0.05], [1.0, 0.14]))
 
 
 @pipeline("SupContrast")
@@ -404,7 +404,7 @@ def deit(place):
     dist = types.SimpleNamespace(is_available=lambda: True, get_world_size=lambda: 1, get_rank=lambda: 0)
     import torch
 
-    return loaded(data, sampler=place.names("facebookresearch/deit", "samplers.py", "RASampler", dist=dist, torch=torch)(data, num_replicas=1, rank=0))
+    return make_loader(data, sampler=place.names("facebookresearch/deit", "samplers.py", "RASampler", dist=dist, torch=torch)(data, num_replicas=1, rank=0))
 
 
 @pipeline("DeiT III, three-augment")
@@ -504,7 +504,7 @@ def _hugging(title, file, compose, **known):
         def collate(samples):
             return {"pixel_values": torch.stack([sample["pixel_values"] for sample in samples]), "labels": torch.tensor([sample["label"] for sample in samples])}
 
-        return loaded(_parquet(place).with_transform(apply), collate_fn=collate)
+        return make_loader(_parquet(place).with_transform(apply), collate_fn=collate)
 
 
 _hugging("run_image_classification.py, Parquet", "image-classification/run_image_classification.py", "Compose 0")
@@ -542,7 +542,7 @@ def processor(place):
     def collate(samples):
         return made([image for image, _ in samples], return_tensors="pt")["pixel_values"], [label for _, label in samples]
 
-    return listed(place, lambda path, label: (Image.open(path).convert("RGB"), label), collate_fn=collate)
+    return make_dataset(place, lambda path, label: (Image.open(path).convert("RGB"), label), collate_fn=collate)
 
 
 @pipeline("diffusers DreamBooth")
@@ -551,7 +551,7 @@ def dreambooth(place):
 
     kind = place.names("huggingface/diffusers", "examples/dreambooth/train_dreambooth.py", "DreamBoothDataset")
     classes = sorted(glob.glob(os.path.join(place.folder, "*")))
-    return loaded(ConcatDataset([kind(each, "a photo", None, size=256, encoder_hidden_states=1) for each in classes]))
+    return make_loader(ConcatDataset([kind(each, "a photo", None, size=256, encoder_hidden_states=1) for each in classes]))
 
 
 @pipeline("open_clip, training")
@@ -623,7 +623,7 @@ def mosaic(place):
             sample = super().__getitem__(index)
             return steps(sample["image"].convert("RGB")), sample["label"]
 
-    return lambda workers: loaded(Shards(local=root, shuffle=False, batch_size=BATCH))(workers)
+    return lambda workers: make_loader(Shards(local=root, shuffle=False, batch_size=BATCH))(workers)
 
 
 @pipeline("LitData, JPEG")
@@ -649,7 +649,7 @@ def litdata(place):
     return lambda workers: lit.StreamingDataLoader(Chunks(root), batch_size=BATCH, num_workers=workers)
 
 
-def _kept(place, title):
+def _zip_member(place, title):
     import zipfile
 
     import lmdb
@@ -674,18 +674,18 @@ def _kept(place, title):
     return lambda path: handles.setdefault(os.getpid(), zipfile.ZipFile(target)).read(path.lstrip("/"))
 
 
-def _stored(title):
+def _store_pipeline(title):
     @pipeline(title)
     def build(place):
         from PIL import Image
 
         T = _space()["T"]
-        steps, read = T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), tail()]), _kept(place, title)
-        return listed(place, lambda path, label: (steps(Image.open(io.BytesIO(read(path))).convert("RGB")), label))
+        steps, read = T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), tail()]), _zip_member(place, title)
+        return make_dataset(place, lambda path, label: (steps(Image.open(io.BytesIO(read(path))).convert("RGB")), label))
 
 
-_stored("LMDB")
-_stored("Zip")
+_store_pipeline("LMDB")
+_store_pipeline("Zip")
 
 
 @pipeline("Lightning, LightningDataModule")
@@ -730,7 +730,7 @@ def listed_paths(place):
 
     T = _space()["T"]
     steps = T.Compose([T.Resize((256, 256)), T.RandomCrop(224), T.RandomHorizontalFlip(), T.RandomRotation(15), tail()])
-    return listed(place, lambda path, label: (steps(Image.open(path).convert("RGB")), label))
+    return make_dataset(place, lambda path, label: (steps(Image.open(path).convert("RGB")), label))
 
 
 # Segmentation, detection, other tasks
@@ -749,7 +749,7 @@ def unet(place):
         image, mask = (kind.preprocess(list(range(21)), Image.open(each).convert("RGB") if each == path else Image.open(each), 0.5, each != path) for each in (path, named[path]))
         return {"image": torch.as_tensor(image.copy()).float().contiguous(), "mask": torch.as_tensor(mask.copy()).long().contiguous()}
 
-    return listed(place, read, batch_size=1)
+    return make_dataset(place, read, batch_size=1)
 
 
 @pipeline("DeepLabV3Plus (picture and mask, arrays)")
@@ -759,7 +759,7 @@ def deeplab(place):
     et = place.module("VainF/DeepLabV3Plus-Pytorch", "utils/ext_transforms.py")
     preset = et.ExtCompose([et.ExtRandomScale((0.5, 2.0)), et.ExtRandomCrop(size=(224, 224), pad_if_needed=True), et.ExtRandomHorizontalFlip(), et.ExtToTensor(), et.ExtNormalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])])
     named = dict(zip(place.files, masks(place)))
-    return listed(place, lambda path, label: preset(Image.open(path).convert("RGB"), Image.open(named[path])))
+    return make_dataset(place, lambda path, label: preset(Image.open(path).convert("RGB"), Image.open(named[path])))
 
 
 @pipeline("DETR")
@@ -774,7 +774,7 @@ def detr(place):
         image = Image.open(path).convert("RGB")
         return steps(image, {**_boxes(image.size), "size": None} | {"orig_size": None})
 
-    return listed(place, read, collate_fn=lists, batch_size=4)
+    return make_dataset(place, read, collate_fn=lists, batch_size=4)
 
 
 def _detr_stubs():
@@ -799,7 +799,7 @@ def reid(place):
 @pipeline("guided-diffusion (arrays)")
 def guided(place):
     crops = place.names("openai/guided-diffusion", "guided_diffusion/image_datasets.py", "center_crop_arr", "random_crop_arr", "ImageDataset", bf=types.SimpleNamespace(BlobFile=open))
-    return loaded(crops[-1](128, place.files, classes=place.labels, random_crop=True))
+    return make_loader(crops[-1](128, place.files, classes=place.labels, random_crop=True))
 
 
 @pipeline("CIFAR-100 (weiaicunzai; pictures made of arrays)")
@@ -807,7 +807,7 @@ def cifar(place):
     import torchvision
 
     T = _space()["T"]
-    return loaded(torchvision.datasets.FakeData(96, (3, 32, 32), 100, T.Compose([T.RandomCrop(32, padding=4), T.RandomHorizontalFlip(), T.RandomRotation(15), tail()])))
+    return make_loader(torchvision.datasets.FakeData(96, (3, 32, 32), 100, T.Compose([T.RandomCrop(32, padding=4), T.RandomHorizontalFlip(), T.RandomRotation(15), tail()])))
 
 
 @pipeline("albumentations on a picture of Pillow's")
@@ -818,7 +818,7 @@ def albumented(place):
     from PIL import Image
 
     steps = A.Compose([A.RandomResizedCrop((224, 224)), A.HorizontalFlip(), A.ColorJitter(), A.Normalize(), ToTensorV2()], seed=3)
-    return listed(place, lambda path, label: (steps(image=np.array(Image.open(path).convert("RGB")))["image"], label))
+    return make_dataset(place, lambda path, label: (steps(image=np.array(Image.open(path).convert("RGB")))["image"], label))
 
 
 @pipeline("OpenCV and albumentations")
@@ -829,7 +829,7 @@ def opencv(place):
 
     cv2.setNumThreads(0)
     steps = A.Compose([A.RandomResizedCrop((224, 224)), A.HorizontalFlip(), A.Normalize(), ToTensorV2()], seed=3)
-    return listed(place, lambda path, label: (steps(image=cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2RGB))["image"], label))
+    return make_dataset(place, lambda path, label: (steps(image=cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2RGB))["image"], label))
 
 
 @pipeline("Ultralytics, classification")
@@ -839,7 +839,7 @@ def ultralytics(place):
 
     args = types.SimpleNamespace(imgsz=224, fraction=1.0, scale=0.5, fliplr=0.5, flipud=0.0, auto_augment="randaugment", hsv_h=0.015, hsv_s=0.4, hsv_v=0.4, erasing=0.4, cache=False, single_cls=False)
     assert classify_augmentations
-    return loaded(ClassificationDataset(place.folder, args, augment=True))
+    return make_loader(ClassificationDataset(place.folder, args, augment=True))
 
 
 @pipeline("torchvision read_image, v2")
@@ -849,7 +849,7 @@ def read_image(place):
     from torchvision.transforms import v2
 
     steps = v2.Compose([v2.RandomResizedCrop(224, antialias=True), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True)])
-    return listed(place, lambda path, label: (steps(read_image(path, ImageReadMode.RGB)), label))
+    return make_dataset(place, lambda path, label: (steps(read_image(path, ImageReadMode.RGB)), label))
 
 
 @pipeline("video, frames as files")
@@ -864,7 +864,7 @@ def frames(place):
         at = place.files.index(path)
         return torch.stack([steps(Image.open(each).convert("RGB")) for each in place.files[at : at + 4]] + [torch.zeros(3, 112, 112)] * max(0, at + 4 - len(place.files))), label
 
-    return listed(place, read, batch_size=4)
+    return make_dataset(place, read, batch_size=4)
 
 
 @pipeline("video, decoded by OpenCV")
@@ -884,7 +884,7 @@ def video(place):
         film.set(cv2.CAP_PROP_POS_FRAMES, 4 * (label % 8))
         return torch.from_numpy(np.stack([film.read()[1] for _ in range(4)])), label
 
-    return listed(place, read, batch_size=4)
+    return make_dataset(place, read, batch_size=4)
 
 
 @pipeline("audio, spectrograms")
@@ -895,7 +895,7 @@ def audio(place):
         wave = torch.randn(16000)
         return torch.stft(wave, 400, window=torch.hann_window(400), return_complex=True).abs().log1p(), label
 
-    return listed(place, read)
+    return make_dataset(place, read)
 
 
 @pipeline("text, tokens of a memory map (nanoGPT)")
@@ -917,7 +917,7 @@ def tokens(place):
             at = int(torch.randint(len(data) - 257, (1,)))
             return torch.from_numpy(data[at : at + 257].astype(np.int64))
 
-    return loaded(Tokens())
+    return make_loader(Tokens())
 
 
 # One run
@@ -937,7 +937,7 @@ def job(title, fed, place, steps, compared):
     make = PIPELINES[title](place)
     if steps:
         _seed()
-        return {"digests": _losses(make, steps), "made": _counted()}
+        return {"digests": _losses(make, steps), "made": _count_pictures()}
     found = []
     for workers in WORKERS if compared else WORKERS[-1:]:
         _seed()
@@ -952,7 +952,7 @@ def job(title, fed, place, steps, compared):
     for _ in range(COUNTED):
         for _ in batches:
             pass
-    return {"digests": found, "cpu": account.cpu_seconds() - cpu, "seconds": time.monotonic() - began, "made": _counted()}
+    return {"digests": found, "cpu": account.cpu_seconds() - cpu, "seconds": time.monotonic() - began, "made": _count_pictures()}
 
 
 def _seed():
@@ -995,7 +995,7 @@ def _losses(make, steps):
     return [hashlib.sha256(" ".join(losses).encode()).hexdigest()[:16], losses[-1], len(losses)]
 
 
-def _counted():
+def _count_pictures():
     """Pictures that the daemon made whole, those that it made in part, and those that Pillow or another library decoded."""
     if "stoker" not in sys.modules:
         return [0, 0, 0]
@@ -1036,7 +1036,7 @@ def glance(make_of):
     import stoker
 
     stoker.feed()
-    return {"cpu": 0, "digests": alone}, {"cpu": 0, "digests": few(), "made": _counted()}
+    return {"cpu": 0, "digests": alone}, {"cpu": 0, "digests": few(), "made": _count_pictures()}
 
 
 _FEW = 5  # batches
@@ -1083,7 +1083,7 @@ def _ratios(alone, fed):
     return {"ratio": [round(fed["cpu"] / alone["cpu"], 3)], "speed": [round(alone["seconds"] / fed["seconds"], 2)]}
 
 
-def repeated(row, title, arguments):
+def repeat(row, title, arguments):
     """The row with what further rounds count."""
     for _ in range(arguments.rounds - 1 if row.get("result") == "whole" and "ratio" in row else 0):
         more = _ratios(*(measure(title, fed, arguments, compared=False) for fed in (False, True)))
@@ -1150,7 +1150,7 @@ def main():
     for number, title in enumerate(PIPELINES):
         if any(text.lower() in title.lower() for text in arguments.only) and number % parts == part:
             row = judged(title, measure(title, False, arguments), measure(title, True, arguments))
-            print(json.dumps(repeated(row, title, arguments)), flush=True)
+            print(json.dumps(repeat(row, title, arguments)), flush=True)
 
 
 if __name__ == "__main__":

@@ -41,11 +41,11 @@ def draw(rng, width, height):
     return Image.fromarray(np.clip(np.asarray(image) + noise, 0, 255).astype(np.uint8))
 
 
-def encoded(rng, image):
+def encode(rng, image):
     """Returns the file's bytes and the ending of its name."""
     kind = rng.random()
     if kind < 0.04:
-        return saved(image, "PNG"), ".png"
+        return save(image, "PNG"), ".png"
     options = {"quality": rng.choice([30, 75, 90, 95, 100]), "subsampling": rng.choice([0, 1, 2, 2, 2])}
     if kind < 0.12:
         image, options = image.convert("L"), {"quality": 90}
@@ -58,18 +58,18 @@ def encoded(rng, image):
         exif[0x0112] = rng.randint(1, 8)  # orientation, which Pillow and torchvision leave alone
         options["exif"] = exif
     if options.get("subsampling") == 1 and rng.random() < 0.4:
-        return refactored(image, options, 0x12), ".jpg"
+        return exchange_factors(image, options, 0x12), ".jpg"
     if options.get("subsampling") == 2 and rng.random() < 0.1:
         factors = rng.choice([0x41, 0x14])
         if mcus(image, factors) <= mcus(image, 0x22):
-            return refactored(image, options, factors), ".jpg"
-    return saved(image, "JPEG", **options), ".jpg"
+            return exchange_factors(image, options, factors), ".jpg"
+    return save(image, "JPEG", **options), ".jpg"
 
 
-def refactored(image, options, factors):
+def exchange_factors(image, options, factors):
     """4:4:0, 4:1:1 and its upright form, which Pillow does not write: in the header of another file whose
     MCU has as many blocks, luma's factors are exchanged. The file is valid and its blocks are elsewhere."""
-    data = bytearray(saved(image, "JPEG", quality=options["quality"], subsampling=options["subsampling"]))
+    data = bytearray(save(image, "JPEG", quality=options["quality"], subsampling=options["subsampling"]))
     frame = data.index(b"\xff\xc0")
     data[frame + 11] = factors
     return bytes(data)
@@ -80,7 +80,7 @@ def mcus(image, factors):
     return -(-image.width // (8 * across)) * -(-image.height // (8 * down))
 
 
-def saved(image, form, **options):
+def save(image, form, **options):
     out = io.BytesIO()
     image.save(out, form, **options)
     return out.getvalue()
@@ -113,7 +113,7 @@ def steps(rng, width, height):
     return out
 
 
-def applied(image, step):
+def apply(image, step):
     kind, *args = step
     if kind == "crop":
         return F.crop(image, args[1], args[0], args[3] - args[1], args[2] - args[0])
@@ -125,7 +125,7 @@ def applied(image, step):
 def case(rng, name, image):
     listed = steps(rng, *image.size)
     for step in listed:
-        image = applied(image, step)
+        image = apply(image, step)
     pixels = F.pil_to_tensor(image).numpy()
     return {"file": name, "steps": listed, "size": image.size,
             "sha256": hashlib.sha256(np.ascontiguousarray(pixels).tobytes()).hexdigest()}
@@ -134,7 +134,7 @@ def case(rng, name, image):
 def written(folder, pairs, seed, per_image=16):
     rng, cases = random.Random(seed), []
     while len(cases) < pairs:
-        data, ending = encoded(rng, draw(rng, *size(rng)))
+        data, ending = encode(rng, draw(rng, *size(rng)))
         name = f"{len(cases)}{ending}"
         (folder / name).write_bytes(data)
         with Image.open(io.BytesIO(data)) as image:
@@ -144,7 +144,7 @@ def written(folder, pairs, seed, per_image=16):
     return cases
 
 
-def compared(folder):
+def compare(folder):
     print(f"Pillow {PIL.__version__} (libjpeg-turbo {features.version('libjpeg_turbo')}), torchvision {torchvision.__version__}")
     return subprocess.run(["go", "test", "-count=1", "-run", "TestPixelsFromFiles", "-v", "./feed/transform"], cwd=REPOSITORY,
                           env={**os.environ, "STOKER_PIXELS": str(folder)}).returncode
@@ -160,7 +160,7 @@ def main():
         folder = args.keep or pathlib.Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         written(folder, args.pairs, args.seed)
-        sys.exit(compared(folder.resolve()))
+        sys.exit(compare(folder.resolve()))
 
 
 if __name__ == "__main__":

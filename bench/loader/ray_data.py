@@ -1,4 +1,4 @@
-"""Pictures on a Ray cluster's CPUs: stoker.Decode beside torchvision in map_batches and beside Ray's own read_images, in turn.
+"""Pictures on a Ray cluster's CPUs: stoker.Decode, torchvision in map_batches, and Ray's own read_images, in turn.
 
     python bench/loader/ray_data.py [--images 2048] [--rounds 10] [--workers 2]
 
@@ -28,7 +28,7 @@ TRANSFORM = transforms.Compose(
 
 
 class Plain:
-    """What stoker.Decode stands for."""
+    """The transform that stoker.Decode replaces."""
 
     def __call__(self, batch):
         import torch

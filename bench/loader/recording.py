@@ -7,7 +7,7 @@
 Two processes on one core fetch the same batches of an ImageFolder in turn. 'fed' fetches as a fed worker does, with a
 line that makes nothing. 'own' is the same script with pictures that have no pixels: the file is opened, its header and
 bytes are read, parameters are drawn, and all of Pillow's and torchvision's Python runs, up to to_tensor and normalize,
-which do nothing. So the difference of the two is what is ours; it is below zero where fed batches are spared more of
+which do nothing. The difference of the two is our cost; it is below zero where fed batches are spared more of
 that Python than we add.
 """
 
@@ -122,7 +122,7 @@ def data_set(name, folder):
 
 
 class Idle(line.Line):
-    """Writes what it would send, and has all made by nobody."""
+    """Writes the requests, and no daemon answers them."""
 
     def __init__(self):
         super().__init__(None, 1.0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Workers in a Ray cluster of three nodes on this machine, beside the script alone: are batches equal, what do they cost, what do deaths do?
+"""Workers in a Ray cluster of three nodes on this machine, compared with the script alone: equality of batches, cost, deaths.
 
     python/.venv/bin/python bench/loader/remote.py equal            digests of each kind of data set
     python/.venv/bin/python bench/loader/remote.py cost             CPU of the trainer's node, batches and bytes a second

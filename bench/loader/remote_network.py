@@ -7,7 +7,7 @@
 
 A head, a trainer's node and two nodes with cores have a namespace of processes each, and addresses at 10.55.0.1 and on. A bridge joins
 them; for `latency` a switch of ours, which passes each packet on later (tc's netem is not in every kernel). A cut takes a node's
-link down and up again. `head` kills all processes of the head's node; the nodes then give up after --patience seconds in place of
+link down and up again. `head` kills all processes of the head's node; the nodes then give up after --patience seconds instead of
 Ray's 60. Each batch must come once, in order, equal to the script alone. The exit code is 1 if one does not.
 """
 
@@ -55,7 +55,7 @@ def address(name):
 
 def environment(**more):
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    # Ray 2.60 asks for a token where it has ever made one.
+    # Ray 2.60 asks for a token if it ever made one.
     return {**kept, "RAY_AUTH_MODE": "token", "PYTHONPATH": str(remote.ROOT / "python"), **more}
 
 
@@ -268,7 +268,7 @@ class Asleep:
 
 
 def time_epochs(file, rounds):
-    """The script of `latency`: two loaders in turn, one with a sampler of its own, of which nothing is drawn early."""
+    """The script of `latency`: two loaders in turn, one with a sampler from which nothing is drawn early."""
     from torch.utils.data import DataLoader, RandomSampler
 
     class Own(RandomSampler):

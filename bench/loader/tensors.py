@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Input pipelines of torchvision's v2 on tensors, each as it is and under `stoker feed --`: what the daemon makes of it,
-whether it is equal, what it costs.
+"""Input pipelines of torchvision's v2 on tensors, alone and under `stoker feed --`: how much the daemon makes,
+whether batches are equal, and the cost.
 
     python bench/loader/tensors.py                     photographs are drawn; the table of TENSORS.md
     python bench/loader/tensors.py --only training     pipelines whose names have the text
     python bench/loader/tensors.py --rounds 3          each so often, alone and fed in turn
 
-Each run is a process of its own: an epoch with two workers whose batches are compared by digest, then two more for the CPU time
+Each run is a separate process: an epoch with two workers whose batches are compared by digest, then two more for the CPU time
 of all processes, the daemon's included.
 """
 
@@ -122,7 +122,7 @@ def lists(samples):
 
 
 def job(title, root):
-    """In a process of its own: digests, CPU, and prints them."""
+    """Run in a separate process; print digests and CPU time."""
     import numpy as np
     import torch
 

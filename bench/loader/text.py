@@ -16,7 +16,7 @@ import time
 ROUNDS = 60
 
 
-def timed(what, make):
+def print_cost(what, make):
     """Print what one call of make costs."""
     spent = []
     for _ in range(ROUNDS):
@@ -44,7 +44,7 @@ def get_batch():
                 for shift in (0, 1):
                     torch.stack([torch.from_numpy(data[i + shift : i + shift + block].astype(np.int64)) for i in ix])
 
-            timed(f"get_batch, {batch} x {block} tokens", make)
+            print_cost(f"get_batch, {batch} x {block} tokens", make)
 
 
 def tokenise():
@@ -59,7 +59,7 @@ def tokenise():
     tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=8000, show_progress=False))
     batches = iter([[" ".join(random.choices(words, k=350)) for _ in range(8)] for _ in range(ROUNDS)])
     parallel = os.environ.get("TOKENIZERS_PARALLELISM", "not set")
-    timed(f"tokenising 8 texts of some 2,300 characters, TOKENIZERS_PARALLELISM {parallel}", lambda: tokenizer.encode_batch(next(batches)))
+    print_cost(f"tokenising 8 texts of some 2,300 characters, TOKENIZERS_PARALLELISM {parallel}", lambda: tokenizer.encode_batch(next(batches)))
 
 
 if __name__ == "__main__":

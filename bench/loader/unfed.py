@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What `stoker feed --` costs a script that it cannot feed: processor time of all its processes, alone and fed in turn.
+"""Measures the cost of `stoker feed --` for a script that it cannot feed: processor time of all its processes, alone and fed in turn.
 
     make build
     python/.venv/bin/python bench/loader/unfed.py --rounds 5                # the table, as Markdown
     python/.venv/bin/python bench/loader/unfed.py --only text --rounds 9
 
-text: lines are tokenized by a table. arrays: NumPy arrays of the data set's own, cropped and normalised. 3D: volumes, cut
+text: lines are tokenized by a table. arrays: the data set's NumPy arrays, cropped and normalised. 3D: volumes, cut
 and turned. opencv: JPEGs that OpenCV reads (where it is installed). pixels: JPEGs that Pillow opens, of which all is drawn
-on at once. Each has two workers, which are forked anew in each of its epochs, and checks what it reads: a run whose sum
-differs from the others' ends the bench. Wall time is not shown: it says nothing beside other work. A ratio of two runs is as
-exact as their length is steady, so what feeding costs once in a job is measured by itself: of short runs of two batches a worker,
+on at once. Each has two workers, which are forked in each epoch, and checks what it reads: a run whose sum
+differs from the others' ends the bench. Wall time is not shown: it says nothing on a loaded machine. A ratio of two runs is as
+exact as their length is steady, so the cost that comes once in a job is measured separately: in short runs of two batches a worker,
 of which more are made in turn, and without what they take to import the libraries.
 """
 
@@ -86,7 +86,7 @@ def in_turn(command, rounds, folder):
 
 
 def once(before, command, cache):
-    """Processor seconds of everything that a run started; what it printed."""
+    """Processor seconds of all processes of a run, and its output."""
     with account.Group() as group:
         os.environ.update(group.environment())
         settings = os.environ | {"XDG_CACHE_HOME": cache, "PYTHONPYCACHEPREFIX": os.environ.get("PYTHONPYCACHEPREFIX") or os.path.join(cache, "pyc")}

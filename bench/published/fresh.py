@@ -27,7 +27,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def published(row):
+def published_step(row):
     """The published step in seconds."""
     value, batch, gpus = float(row["value"]), int(row["batch"]), int(row["gpus"])
     if row["unit"] == "ms":
@@ -106,7 +106,7 @@ def main():
     for number, row in enumerate(every, start=2):
         row["line"] = number
         ends, why = ask(flags.stoker, row)
-        row["published"] = published(row)
+        row["published"] = published_step(row)
         if ends is None:
             refused.append((row, why))
             continue

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Public reports of idle GPUs with a known cause, made anew as scripts, under observe: what is said of each.
+"""Public reports of idle GPUs with a known cause, rewritten as scripts, and the verdict of each.
 
     python3 bench/reports/reports.py                    # all
     python3 bench/reports/reports.py anew missing       # some
@@ -10,7 +10,7 @@
     python3 bench/reports/reports.py --set exam3        # those of exam3/, by a third who did not
     python3 bench/reports/reports.py --quiet            # healthy scripts: nothing may be advised with a gain
     python3 bench/reports/reports.py --fix              # and what came of the reporter's fix
-    python3 bench/reports/reports.py --neighbours 4     # beside so many busy programs
+    python3 bench/reports/reports.py --neighbours 4     # with so many busy programs
 
 A truth is a row of truths.csv: the report's address, its cause, the classes that
 say so, and patterns of the place, of the fix and of harmful advice. Each script
@@ -80,7 +80,7 @@ class Bench:
 
 
 def fixes_in_words(plan: list[dict]) -> str:
-    """What is advised, as one text."""
+    """Return the advice as one text."""
     words = []
     for fix in plan or []:
         changes = (f"{c['setting']} {c['from']} -> {c['to']}" for c in fix["changes"])
@@ -155,7 +155,7 @@ def run_quiet(bench: Bench, names: list[str]) -> int:
 
 @contextlib.contextmanager
 def neighbours(count: int):
-    """So many busy programs beside what is done here."""
+    """Run so many busy programs meanwhile."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"], stdin=subprocess.DEVNULL) for _ in range(count)]
     try:
         yield

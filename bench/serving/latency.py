@@ -34,7 +34,7 @@ def ask(o, *args):
     return json.loads(done.stdout)
 
 
-def measured(o, file):
+def measure(o, file):
     """What the requests of a recording took, by the server's own clock."""
     figures = {f["name"]: f["value"] for f in situations.judge(o, file)["measured"]}
     return {"requests_per_s": figures["requests"], "p50_s": figures["request_p50"], "p99_s": figures["request_p99"]}
@@ -72,7 +72,7 @@ def main():
         said = ask(o, str(files[base]), "--max-batch", str(most), "--load", ",".join(map(str, loads)))
         print(f"{case}: recorded at {base}/s, capacity {said['capacity_per_s']}", flush=True)
         for rate, one in zip(loads, said["loads"]):
-            came = asked_of_clients(files[rate]) if blocks else measured(o, files[rate])
+            came = asked_of_clients(files[rate]) if blocks else measure(o, files[rate])
             row = f"{case:14} {rate:4}/s came {came['requests_per_s']:.1f}/s"
             for name in ("p50_s", "p99_s"):
                 told, was = one[name], came[name]

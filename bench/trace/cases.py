@@ -4,7 +4,7 @@
     python3 bench/trace/cases.py                   all of them
     python3 bench/trace/cases.py corrupt-length    this one
 
-What the device did is known, because it is written here. Beside the file a case gets a README.md with that truth and an
+What the device did is known, because it is written here. In addition to the file a case gets a README.md with that truth and an
 expect.json with what Stoker must and must not say of it.
 """
 

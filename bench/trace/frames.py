@@ -35,7 +35,7 @@ def modules() -> None:
         MODEL(INPUT)
 
 
-def timed(work: Callable[[], None], stacks: bool) -> tuple[float, int]:
+def time_under_profiler(work: Callable[[], None], stacks: bool) -> tuple[float, int]:
     """Seconds of some work under the profiler, and the frames that were recorded."""
     with profile(activities=[ProfilerActivity.CPU], with_stack=stacks) as p:
         begun = time.perf_counter()
@@ -51,6 +51,6 @@ def timed(work: Callable[[], None], stacks: bool) -> tuple[float, int]:
 if __name__ == "__main__":
     for what in (functions, modules):
         for _ in range(3):
-            without, _ = timed(what, False)
-            took, frames = timed(what, True)
+            without, _ = time_under_profiler(what, False)
+            took, frames = time_under_profiler(what, True)
             print(f"{what.__name__}: {1e9 * (took - without) / frames:.0f} ns a call ({frames} calls)")

@@ -6,7 +6,7 @@
 //
 // Every repetition begins where the one before it ended. Moved are ts; the ids of
 // correlations, operators, flows and Python frames; and the number in
-// ProfilerStep#n. Names of rows and what stands beside traceEvents is written
+// ProfilerStep#n. Names of rows and the keys besides traceEvents are written
 // once.
 package main
 

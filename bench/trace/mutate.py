@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Trace:
-    """A parsed trace: the events, what stands beside them, and whether it was a bare array."""
+    """A parsed trace: the events, the other keys, and whether it was a bare array."""
 
     def __init__(self, text: str) -> None:
         document = json.loads(text, parse_float=Decimal, strict=False)
@@ -98,11 +98,11 @@ def _(trace: Trace) -> str:
 
 @mutation("every letter escaped")
 def _(trace: Trace) -> str:
-    def escaped(text: str) -> str:
+    def escape(text: str) -> str:
         return "".join(f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else letter for letter in text)
 
     text = trace.text(ensure_ascii=False)
-    return re.sub(r'"(name|cat|ph)": "((?:[^"\\]|\\.)*)"', lambda m: f'"{escaped(m[1])}": "{escaped(json.loads(f"{chr(34)}{m[2]}{chr(34)}", strict=False))}"', text)
+    return re.sub(r'"(name|cat|ph)": "((?:[^"\\]|\\.)*)"', lambda m: f'"{escape(m[1])}": "{escape(json.loads(f"{chr(34)}{m[2]}{chr(34)}", strict=False))}"', text)
 
 
 @mutation("exponents in times")

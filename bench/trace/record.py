@@ -420,10 +420,10 @@ def record(case: Case, path: Path, job: Job) -> dict[str, list[float]]:
     idle = job.device.idle_between(first, last) / (last - first)
     waits = [(max(a, first), min(b, last)) for a, b in job.waits if a < last and b > first]
     stall = sum(job.device.idle_between(a, b) for a, b in waits) / (last - first)
-    return {"idle": around(idle), "stall": around(stall)}
+    return {"idle": around_share(idle), "stall": around_share(stall)}
 
 
-def around(share: float) -> list[float]:
+def around_share(share: float) -> list[float]:
     return [round(max(0.0, share - 0.04), 3), round(min(1.0, share + 0.04), 3)]
 
 

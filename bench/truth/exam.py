@@ -4,7 +4,7 @@
     python3 bench/truth/exam.py FOLDER LABELS [--before NAME=STOKER]...
     python3 bench/truth/exam.py --matrix < bench/truth/RESULTS.md
 
-FOLDER holds OWNER+NAME/repo, bare clones of the repositories; LABELS is fresh.csv or labels.csv beside
+FOLDER holds OWNER+NAME/repo, bare clones of the repositories; LABELS is fresh.csv or labels.csv next to
 this file. A class that the label accepts is right, unknown is unknown, everything else is wrong. "none"
 accepts an answer that says that no work of a GPU was recorded, "refused" one that says that the file is
 not read. Advice that the label refuses makes an answer wrong. --before prints what an older binary says

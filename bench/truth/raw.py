@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a profiler's file says by itself, counted without Stoker: the ground of bench/truth's labels.
+"""Counts what is in a profiler's file without Stoker: the ground of bench/truth's labels.
 
     python3 bench/truth/raw.py FILE...
 
@@ -28,7 +28,7 @@ def union(intervals):
     return joined
 
 
-def covered(intervals):
+def covered_time(intervals):
     return sum(end - begin for begin, end in union(intervals))
 
 
@@ -188,7 +188,7 @@ def report(path):
         kernels = [e[:2] for e in device if e not in copies] if len(device) < 3000 else [
             e[:2] for e in device if e[3] not in ("gpu_memcpy", "memcpy", "gpu_memset", "memset")]
         print(f"first device event after {begin - first:.6f} s; from first to last {end - begin:.6f} s, "
-              f"busy {covered(joined) / max(end - begin, 1e-12):.1%}, kernels {covered(kernels) / max(end - begin, 1e-12):.1%}")
+              f"busy {covered_time(joined) / max(end - begin, 1e-12):.1%}, kernels {covered_time(kernels) / max(end - begin, 1e-12):.1%}")
         print("device:", "; ".join(most(device, 8)))
         exchanged = [e for e in device if "nccl" in e[2].lower() or "rccl" in e[2].lower()]
         if exchanged:
@@ -203,10 +203,10 @@ def report(path):
     for word in ("ProfilerStep", "DataLoader", "Optimizer", "Backward", "autograd::engine", "nccl", "aten::", "StreamSynchronize", "DeviceSynchronize", "item"):
         hits = [e for e in host if word in e[2]]
         if hits:
-            print(f"  {word}: {len(hits)} in {covered([e[:2] for e in hits]) * 1e3:.3f} ms")
+            print(f"  {word}: {len(hits)} in {covered_time([e[:2] for e in hits]) * 1e3:.3f} ms")
     if copies:
         size = sum(float(e[4].get("bytes") or 0) for e in copies)
-        print(f"copies: {len(copies)}, {size / 1e6:.3f} MB, {covered([e[:2] for e in copies]) * 1e3:.3f} ms")
+        print(f"copies: {len(copies)}, {size / 1e6:.3f} MB, {covered_time([e[:2] for e in copies]) * 1e3:.3f} ms")
 
 
 if __name__ == "__main__":

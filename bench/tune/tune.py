@@ -90,21 +90,21 @@ def rate(arguments: list[str], steps: int | None, seconds: float) -> dict[str, o
                 os.waitpid(child, 0)
         if code:
             raise RuntimeError(f"run loop.py {' '.join(arguments)}: see above")
-        return measured(Path(truth.name)) or rate(arguments, steps, 2 * seconds)
+        return measure_rate(Path(truth.name)) or rate(arguments, steps, 2 * seconds)
 
 
 def until(steps: int | None, seconds: float) -> list[str]:
     return ["--digest", "--seconds", str(seconds), *(["--steps", str(steps)] if steps else [])]
 
 
-def planned(plan: Path, arguments: list[str], steps: int, seconds: float) -> dict[str, object]:
+def run_plan(plan: Path, arguments: list[str], steps: int, seconds: float) -> dict[str, object]:
     """Run the unchanged loop with the settings of a plan."""
     truth = plan.with_suffix(".truth")
-    told([STOKER, "tune", "--force", "--plan", plan, "--", sys.executable, LOOP, *arguments, *until(steps, seconds), "--truth", truth])
-    return measured(truth) or planned(plan, arguments, steps, 2 * seconds)
+    run_command([STOKER, "tune", "--force", "--plan", plan, "--", sys.executable, LOOP, *arguments, *until(steps, seconds), "--truth", truth])
+    return measure_rate(truth) or run_plan(plan, arguments, steps, 2 * seconds)
 
 
-def measured(truth: Path) -> dict[str, object] | None:
+def measure_rate(truth: Path) -> dict[str, object] | None:
     """Return batches a second after the first quarter of the steps, over whole epochs if possible, and the batches. None: too few."""
     written = json.loads(truth.read_text())
     came = [got for _, got in written["steps"]]
@@ -120,7 +120,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "STOKER_EMULATE": "1", "PYTHONPATH": str(ROOT / "python")}
 
 
-def told(words: list[object], folder: Path | None = None) -> str:
+def run_command(words: list[object], folder: Path | None = None) -> str:
     """Return the output of a command. If this program is ended, the command gets SIGTERM, and tune ends its own processes."""
     with subprocess.Popen(words, env=environment(), cwd=folder, stdout=subprocess.PIPE, text=True) as command:
         try:
@@ -133,9 +133,9 @@ def told(words: list[object], folder: Path | None = None) -> str:
     return printed
 
 
-def tuned(folder: Path, arguments: list[str], options: argparse.Namespace) -> dict[str, object]:
+def run_tune(folder: Path, arguments: list[str], options: argparse.Namespace) -> dict[str, object]:
     command = [sys.executable, LOOP, *arguments, "--seconds", "600"]
-    return json.loads(told([STOKER, "tune", "--yes", "--json", "--starts", str(options.starts), "--longest", "90s", "-o", "tuned.json", "--", *command], folder))
+    return json.loads(run_command([STOKER, "tune", "--yes", "--json", "--starts", str(options.starts), "--longest", "90s", "-o", "tuned.json", "--", *command], folder))
 
 
 def judge(scenario: dict[str, object], options: argparse.Namespace) -> dict[str, object]:
@@ -155,16 +155,16 @@ def judge(scenario: dict[str, object], options: argparse.Namespace) -> dict[str,
 
 def compare(scenario: dict[str, object], options: argparse.Namespace, folder: Path) -> dict[str, object]:
     arguments, plan, load = list(scenario["args"]), folder / "tuned.json", os.getloadavg()[0]
-    result = tuned(folder, arguments, options)
+    result = run_tune(folder, arguments, options)
     found = {
         "healthy": scenario.get("healthy", False), "starts": result["starts"], "stopped": result["stopped"], "load": load,
         "kept": [str(change["setting"]) + "=" + str(change["to"]) for loader in result["plan"]["loaders"] for change in loader["changes"]],
         "tried": [str(change["setting"]) + "=" + str(change["to"]) for trial in result["trials"] for change in trial["changes"]],
     }  # fmt: skip
-    return found if found["healthy"] else found | searched(arguments, plan, options)
+    return found if found["healthy"] else found | search_grid(arguments, plan, options)
 
 
-def searched(arguments: list[str], plan: Path, options: argparse.Namespace) -> dict[str, object]:
+def search_grid(arguments: list[str], plan: Path, options: argparse.Namespace) -> dict[str, object]:
     """Compare tune's plan with the two best settings of the grid."""
     settings = [(workers, prefetch) for workers, prefetch in itertools.product(WORKERS, PREFETCH) if workers or prefetch == 2]
     grid = {setting: rate(set_to(arguments, *setting), None, options.seconds)["rate"] for setting in settings}
@@ -173,7 +173,7 @@ def searched(arguments: list[str], plan: Path, options: argparse.Namespace) -> d
     most = 8 * options.seconds  # if tune found little
     asis = rate(arguments, steps, options.seconds)
     ways = {setting: lambda setting=setting: rate(set_to(arguments, *setting), steps, most) for setting in best}
-    ways["tune"] = lambda: planned(plan, arguments, steps, most) if plan.exists() else rate(arguments, steps, most)
+    ways["tune"] = lambda: run_plan(plan, arguments, steps, most) if plan.exists() else rate(arguments, steps, most)
     runs = {way: [] for way in ways}
     in_turn(ways, runs)
     if shares(runs)[0] < ENOUGH:

@@ -1,4 +1,4 @@
-"""Batch inference over what the loop makes by itself: no DataLoader, no optimizer."""
+"""Batch inference over inputs that the loop makes: no DataLoader, no optimizer."""
 import torch
 
 torch.manual_seed(0)

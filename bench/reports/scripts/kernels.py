@@ -1,4 +1,4 @@
-"""The kernel of a resampler is computed anew for each sample (pytorch/audio#1499, pytorch/audio#2359)."""
+"""The kernel of a resampler is computed again for each sample (pytorch/audio#1499, pytorch/audio#2359)."""
 
 import math
 

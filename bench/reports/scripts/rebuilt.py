@@ -1,4 +1,4 @@
-"""Instances are indexed and cut into batches anew in each epoch (allenai/allennlp#1128, kohya-ss/sd-scripts#120)."""
+"""Instances are indexed and cut into batches again in each epoch (allenai/allennlp#1128, kohya-ss/sd-scripts#120)."""
 
 import torch
 from common import FIX, done, over

@@ -1,4 +1,4 @@
-"""Text is tokenised anew in each epoch (huggingface/transformers#14428, AnswerDotAI/ModernBERT#236)."""
+"""Text is tokenised again in each epoch (huggingface/transformers#14428, AnswerDotAI/ModernBERT#236)."""
 
 import random
 
