@@ -131,7 +131,7 @@ class _Wanted(object):
         voice.say("%s: left as it is: %s" % (self.call, why))
 
 
-def _wanted(loader):
+def _decision_for(loader):
     known = _known.get(loader)
     if known is None:
         known = _decide(loader)
@@ -232,12 +232,12 @@ def _iter_in_place_of(original):
     def __iter__(self):
         wanted, made = None, None
         try:
-            wanted = _wanted(self)
+            wanted = _decision_for(self)
             made = _shells[0].around(self, wanted) if wanted is not None else None
         except Exception as error:
             if guard.raised_by_signal_handler(error):
                 raise
-            _failed(wanted, error)
+            _report_failure(wanted, error)
         iterator = original(self) if made is None else made
         known = _known.get(self)
         if known is not None and known.live is not None:
@@ -248,7 +248,7 @@ def _iter_in_place_of(original):
     return __iter__
 
 
-def _failed(wanted, error):
+def _report_failure(wanted, error):
     why = "%s: %s" % (type(error).__name__, str(error).strip().rpartition("\n")[2][:200])
     if wanted is not None:
         wanted.leave(why)
@@ -362,12 +362,12 @@ def _shell_class(torch, module):
 
             wanted = self._stoker_wanted
             if wanted.before is None:
-                _looked(wanted, lambda: self._stoker_look(state))
+                _try_to_look(wanted, lambda: self._stoker_look(state))
             index = self._next_index()  # a sampler of torch's draws its seed here
             before = state.chance()
             batch = self._dataset_fetcher.fetch(index)
             if wanted.on:
-                _looked(wanted, lambda: self._stoker_judge(state, before, index, batch))
+                _try_to_look(wanted, lambda: self._stoker_judge(state, before, index, batch))
             return module._utils.pin_memory.pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch
 
         def _stoker_look(self, state):
@@ -447,7 +447,7 @@ def _shell_class(torch, module):
 
         def _stoker_back(self, error):
             """Workers failed before their first batch: go on as if they had never been."""
-            _failed(self._stoker_wanted, error)
+            _report_failure(self._stoker_wanted, error)
             broken, self._stoker_many = self._stoker_many, None
             self._sampler_iter = self._stoker_rest.all()
             if broken is not None:
@@ -457,11 +457,11 @@ def _shell_class(torch, module):
     return Shell
 
 
-def _looked(wanted, look):
+def _try_to_look(wanted, look):
     """Look at what the program just did. That we cannot is a reason to leave it."""
     try:
         look()
     except Exception as error:
         if guard.raised_by_signal_handler(error):
             raise
-        _failed(wanted, error)
+        _report_failure(wanted, error)

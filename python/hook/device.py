@@ -168,9 +168,9 @@ class _Cuda(object):
         # that the program does not use would make a context there, which costs hundreds of megabytes.
         index = self.used[0]
         stream = _raw_stream(cuda, index)
-        return self.wrong(tid, stream) or (index, stream, self.recorded(cuda, index, stream))
+        return self.wrong(tid, stream) or (index, stream, self.record_event(cuda, index, stream))
 
-    def recorded(self, cuda, index, raw_stream):
+    def record_event(self, cuda, index, raw_stream):
         free = self.free.setdefault(index, [])
         event = free.pop() if free else cuda.Event(enable_timing=True)
         stream = self.streams.get((index, raw_stream))
@@ -198,7 +198,7 @@ class _Cuda(object):
             if t - stepped > 10 * SECOND:
                 self.launchers.pop(tid, None)
 
-    def launched(self, tid, index, t):
+    def note_launch(self, tid, index, t):
         """An optimizer stepped: this thread launches, on this stream. Not where a capture only writes it down."""
         cuda = sys.modules.get("torch.cuda")
         if cuda is None or not cuda.is_initialized() or now.captures or cuda.is_current_stream_capturing():
@@ -325,7 +325,7 @@ def _optimizer_stepped(optimizer):
         state.optimizers.put(optimizer, known)
     device, dtype, index = known
     if index is not None:
-        state.devices.cuda.launched(tid, index, t)
+        state.devices.cuda.note_launch(tid, index, t)
     if t - state.optimized >= SECOND:
         state.optimized = t
         state.channel.put(channel.encode_record({"k": "optim", "tid": tid, "device": device, "dtype": dtype, "steps": state.optimizer_steps}))

@@ -36,7 +36,7 @@ class Collate(object):
             return self.user(samples)
         started = monotonic_ns()
         batch = self.user(samples)
-        _collated(samples, started)
+        _end_collate(samples, started)
         return batch
 
 
@@ -114,10 +114,10 @@ class Cluster(object):
             for node, sums in nodes[: self.MOST]:
                 if self.reported.get(node) != sums.batches:
                     self.reported[node] = sums.batches
-                    to.put(channel.encode_record(_told(node, sums)))
+                    to.put(channel.encode_record(_remote_record(node, sums)))
 
 
-def _told(node, sums):
+def _remote_record(node, sums):
     seconds = {name: int(getattr(sums, name) * channel.SECOND) for name in ("fetch", "cpu", "moved")}
     sizes = {name: getattr(sums, name) for name in ("workers", "ahead", "bytes", "store", "spilled")}
     return dict(seconds, k="remote", node=node, count=sums.batches, **sizes)
@@ -180,7 +180,7 @@ def time_collate(fetcher):
 
 
 @guarded
-def _collated(samples, started):
+def _end_collate(samples, started):
     fetches = now.state.fetches
     fetches.collate += monotonic_ns() - started
     if type(samples) is list:

@@ -96,7 +96,7 @@ def begin():
         sys.meta_path.insert(0, follower)
         for name in list(follower.wanted):
             if name in sys.modules:
-                _imported(sys.modules[name])
+                _patch_imported(sys.modules[name])
 
 
 def guarded(work):
@@ -148,20 +148,20 @@ def _follow(name, loader):
     def exec_module(module):
         original(module)
         if module.__name__ == name:
-            _followed(module, loader, exec_module)
+            _after_exec(module, loader, exec_module)
 
     loader.exec_module = exec_module
 
 
 @guarded
-def _followed(module, loader, ours):
+def _after_exec(module, loader, ours):
     if vars(loader).get("exec_module") is ours:
         del loader.exec_module
-    _imported(module)
+    _patch_imported(module)
 
 
 @guarded
-def _imported(module):
+def _patch_imported(module):
     if follower.wanted.pop(module.__name__, None):
         part("patches").patch(module)
 

@@ -279,7 +279,7 @@ def patch_autograd(module):
 
 def _replacements(state, sample):
     if lend.compiled:
-        return _backward + _compiled()
+        return _backward + _find_compiled_calls()
     return _swaps + _backward + _exchanges() + _asks(state, sample)
 
 
@@ -296,7 +296,7 @@ def _through(function, part):
     return through
 
 
-def _compiled():
+def _find_compiled_calls():
     """What torch.compile made of a model is called from outside of all that Dynamo traces: where that meets one it takes the model itself."""
     wrapper = getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
     call = getattr(wrapper, "__dict__", {}).get("__call__")
@@ -335,11 +335,11 @@ class _Counts(object):
         for name in names:
             setattr(self, name, 0)
 
-    def launched(self, ns):
+    def add_launch(self, ns):
         self.launches += 1
         self.launching += ns
 
-    def copied(self, size, pinned):
+    def add_copy(self, size, pinned):
         self.copies += 1
         self.bytes += size
         if pinned is None or self.pageable is None:
@@ -347,7 +347,7 @@ class _Counts(object):
         elif not pinned:
             self.pageable += size
 
-    def synced(self, ns):
+    def add_sync(self, ns):
         self.syncs += 1
         self.waited += ns
         if ns > self.longest:
@@ -364,7 +364,7 @@ def _asks(state, sample):
     if sample.marks[0][2].device is state.devices.emulated:
         counts.begin(_Counts.TOLD)
         device = sys.modules["stoker.emulated"].Device
-        calls = {"launch": _timed(device.launch, "launched"), "synchronize": _timed(device.synchronize, "synced"), "item": _timed(device.item, "synced")}
+        calls = {"launch": _time_calls(device.launch, "add_launch"), "synchronize": _time_calls(device.synchronize, "add_sync"), "item": _time_calls(device.item, "add_sync")}
         calls["copy"] = _emulated_copy(device.copy)
         return [lend.Replace(device, name, call) for name, call in calls.items()]
     counts.begin(("copies", "bytes", "pageable", "syncs", "waited"))
@@ -372,18 +372,18 @@ def _asks(state, sample):
     methods = {name: _sync(getattr(tensor, name)) for name in SYNCS}
     methods.update((name, _copy(getattr(tensor, name))) for name in COPIES)
     found = [lend.Replace(tensor, name, lend.Method(getattr(tensor, name), call)) for name, call in methods.items()]
-    return found + [lend.Replace(cuda, "synchronize", _timed(cuda.synchronize, "synced"))]
+    return found + [lend.Replace(cuda, "synchronize", _time_calls(cuda.synchronize, "add_sync"))]
 
 
 @guarded
 def _count(what, *values):
     sample = now.state.inside.here()
     if sample is not None:
-        sample.seen = sample.seen or what == "launched"  # a step, also where no module and no optimizer is
+        sample.seen = sample.seen or what == "add_launch"  # a step, also where no module and no optimizer is
         getattr(sample.counts, what)(*values)
 
 
-def _timed(function, what):
+def _time_calls(function, what):
     def timed(*args, **kwargs):
         t = monotonic_ns()
         try:
@@ -399,7 +399,7 @@ def _emulated_copy(function):
     through = _through(function, COPY)
 
     def copy(self, nbytes, pinned=False, non_blocking=None):
-        _count("copied", nbytes, bool(pinned))
+        _count("add_copy", nbytes, bool(pinned))
         return through(self, nbytes, pinned, non_blocking)
 
     return copy
@@ -413,7 +413,7 @@ def _sync(method):
             return method(tensor, *args, **kwargs)
         finally:
             if waits:
-                _count("synced", monotonic_ns() - t)
+                _count("add_sync", monotonic_ns() - t)
 
     return sync
 
@@ -427,7 +427,7 @@ def _copy(method):
             return moved
         finally:
             if begun is not None:
-                _copied(begun, tensor, moved)
+                _end_copy(begun, tensor, moved)
 
     return copy
 
@@ -452,15 +452,15 @@ def _begin_copy(tensor):
 
 
 @guarded
-def _copied(begun, tensor, moved):
+def _end_copy(begun, tensor, moved):
     where, t, sample = begun
     state = now.state
     to = _lies(moved)
     if where == "device" and to == "host":
-        _count("synced", monotonic_ns() - t)
+        _count("add_sync", monotonic_ns() - t)
     elif where == "host" and to == "device":
         with state.torch._C.DisableTorchFunction():
-            _count("copied", describe.bytes_of(state.torch, tensor), describe.is_pinned(state, None, tensor))
+            _count("add_copy", describe.bytes_of(state.torch, tensor), describe.is_pinned(state, None, tensor))
     if sample is not None and sample is state.inside.sample:
         if to == "device":
             state.inside.turn_back(sample, COPY)

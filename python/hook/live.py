@@ -113,7 +113,7 @@ def _mark(word, name):
         pass
 
 
-def _allowed(name):
+def _is_allowed(name):
     return not any(os.path.exists(os.path.join(_folder, "%s-%s" % (word, name))) for word in {"draws", "state"} - _allow)
 
 
@@ -126,7 +126,7 @@ def decide(loader):
     if loader.trying and not wanted.on:  # apply.py has said why
         loader.left = []
         return
-    measured, now, became = _measured(last), dict(wanted.own, **wanted.new), "as it is"
+    measured, now, became = _measure(last), dict(wanted.own, **wanted.new), "as it is"
     if loader.trying and measured[0] > GAIN * loader.best[1]:
         became = "taken back"
         loader.left.pop(0)
@@ -140,7 +140,7 @@ def decide(loader):
         _tell(loader, now, measured, became)
 
 
-def _measured(epoch):
+def _measure(epoch):
     """Seconds of a step, and of its wait, in the later three quarters of an epoch."""
     late = len(epoch.got) // 4
     count = len(epoch.got) - 1 - late
@@ -156,7 +156,7 @@ def _next(loader):
     while loader.left and wait > WAITING * step:
         if loader.left[0] == "prefetch" and workers and ahead < PREFETCH:
             return {"prefetch_factor": 2 * ahead}
-        if loader.left[0] == "workers" and _allowed(loader.dataset):
+        if loader.left[0] == "workers" and _is_allowed(loader.dataset):
             loading = workers * step or wait  # of a worker, for a batch
             enough = -int(-loading // max(step - wait, step / 16))
             enough = min(enough, 2 * workers or 4, 4 * len(os.sched_getaffinity(0)))

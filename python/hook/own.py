@@ -222,7 +222,7 @@ def save_in_place_of(original):
             return original(*args, **kwargs)
         finally:
             if begun is not None:
-                _saved(begun)
+                _end_save(begun)
 
     save.__wrapped__ = original
     return save
@@ -237,7 +237,7 @@ def _save_begins():
 
 
 @guarded
-def _saved(begun):
+def _end_save(begun):
     del _saving[:]
     t = monotonic_ns()
     own = now.state.own

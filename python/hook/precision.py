@@ -129,7 +129,7 @@ def _call_in_place_of(torch, original):
         except Exception as error:
             if undo is None or guard.raised_by_signal_handler(error):
                 raise
-            _leave("precision", "a pass fails under autocast: " + _described(error))
+            _leave("precision", "a pass fails under autocast: " + _describe(error))
         finally:
             here.inside = False
         undo()
@@ -162,11 +162,11 @@ def _begins(torch, module, passed):
         if guard.raised_by_signal_handler(error):
             raise
         for name in list(_wanted) or ["precision"]:
-            _leave(name, _described(error))
+            _leave(name, _describe(error))
         return None
 
 
-def _described(error):
+def _describe(error):
     return "%s: %s" % (type(error).__name__, str(error).partition("\n")[0][:200])
 
 

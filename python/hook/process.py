@@ -207,7 +207,7 @@ def start():
 
     now.state = _Process()
     atexit.register(at_exit)
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @guarded
@@ -220,7 +220,7 @@ def at_exit():
 
 
 @guarded
-def _forked():
+def _after_fork():
     """In a forked child: nothing of the parent's is used, and nothing of it is freed."""
     parent = now.state
     now.graves.append(parent)

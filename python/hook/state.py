@@ -108,7 +108,7 @@ def _inside(thing):
     if isinstance(thing, type) or kind.__name__ in ("module", "builtin_function_or_method"):
         return ()
     if kind.__name__ == "function":
-        cells = [cell.cell_contents for cell in thing.__closure__ or () if _filled(cell)]
+        cells = [cell.cell_contents for cell in thing.__closure__ or () if _is_filled(cell)]
         return cells + list(thing.__defaults__ or ()) + list((thing.__kwdefaults__ or {}).values())
     if kind.__name__ == "method":
         return (thing.__self__, thing.__func__)
@@ -130,7 +130,7 @@ def _inside(thing):
     return found
 
 
-def _filled(cell):
+def _is_filled(cell):
     try:
         cell.cell_contents
     except ValueError:

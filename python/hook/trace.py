@@ -146,7 +146,7 @@ def _why_not():
         return "batches are asked for in another thread than the main one"
     if profiler is None or not profiler.kineto_available():
         return "this PyTorch has no Kineto"
-    if sys.modules["torch"]._C._autograd._profiler_enabled() or "ProfilerStep" in _counted(profiler):
+    if sys.modules["torch"]._C._autograd._profiler_enabled() or "ProfilerStep" in _step_counts(profiler):
         return "the program has a profiler of its own"
     if os.environ.get("KINETO_USE_DAEMON"):
         return "KINETO_USE_DAEMON is set: somebody else may ask for a trace at any time"
@@ -155,6 +155,6 @@ def _why_not():
     return ""
 
 
-def _counted(profiler):
+def _step_counts(profiler):
     """Who counts steps for a profiler: torch.profiler.profile does from its first line on, long before it records."""
     return getattr(getattr(profiler, "KinetoStepTracker", None), "_step_dict", ())

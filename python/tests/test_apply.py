@@ -128,7 +128,7 @@ if __name__ == "__main__":
     for kind, way in ways.items():
         if live:
             times = iter((4.0, 2.0, 3.0, 1.0))
-            live._measured = lambda epoch: (lambda step: (step, 0.9 * step))(next(times))
+            live._measure = lambda epoch: (lambda step: (step, 0.9 * step))(next(times))
         print(kind.__name__, train(make(kind, **way), 5))
 """
 

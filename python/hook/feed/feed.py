@@ -131,13 +131,13 @@ def take(kind):
     return kind.__init__
 
 
-def _forked():
+def _after_fork():
     """In a forked child: a thread of the parent's may hold it."""
     global _lock
     _lock = _thread.allocate_lock()
 
 
-def _closed():
+def _has_closed_stream():
     """Whether the program has a standard stream closed: the client's descriptors would get its number."""
     for number in range(3):
         try:
@@ -155,7 +155,7 @@ def _begin():
     if _failed:
         return
     try:
-        if _closed():
+        if _has_closed_stream():
             raise OSError("stdin, stdout or stderr is closed: </dev/null or >/dev/null opens it")
         import importlib
 
@@ -171,5 +171,5 @@ def _begin():
 def begin():
     """Wait for the modules that have loaders."""
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_forked)
+        os.register_at_fork(after_in_child=_after_fork)
     sys.meta_path.insert(0, _Finder())

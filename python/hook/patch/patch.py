@@ -40,10 +40,10 @@ def edits(call, lines, wanted, left):
         else:
             new.append("%s=%r" % (name, value))
     if new:
-        yield added(call, lines, new)
+        yield insert_arguments(call, lines, new)
 
 
-def added(call, lines, new):
+def insert_arguments(call, lines, new):
     """Behind the last argument, on separate lines if the arguments have such."""
     nodes = list(call.args) + [keyword.value for keyword in call.keywords]
     if not nodes:
