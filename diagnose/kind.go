@@ -66,6 +66,7 @@ const (
 	RequestData Kind = "request-data"
 	PerRequest  Kind = "per-request"
 	Held        Kind = "held"
+	Queueing    Kind = "queueing" // for a lock whose owner works
 
 	// What a loader does in the launching thread besides.
 	Sampling        Kind = "sampling" // draws the indices of the next batches
@@ -395,6 +396,7 @@ var kindWords = map[Kind][2]string{
 		"make the iterator once, outside of the loop (batches = iter(loader), then next(batches) in each step), or " +
 			"loop over the loader itself",
 	},
+	Queueing:   {"waiting for a lock while its owner works", ""},
 	Awaiting:   {"waiting for the next batch", ""},
 	DeviceWait: {"waiting for the device", ""},
 	Launching:  {"calls of the model", LaunchAdvice},

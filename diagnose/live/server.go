@@ -79,7 +79,8 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	p.Copies = min(rest, stat.Or(l.Parts.Copies, 0))
 	rest -= p.Copies
 	if in, ok := sumInsides(l.Costs.Window); ok && in.Launches >= fewLaunches {
-		p.Host = min(rest, max(0, stat.Or(r.PassShare, 0)-(1-idle)))
+		calls := (stat.Or(in.LaunchTime, 0) + stat.Or(in.SyncTime, 0)) / l.Costs.HostStep // also behind the pass
+		p.Host = min(rest, max(0, max(stat.Or(r.PassShare, 0), stat.Or(calls, 0))-(1-idle)))
 		rest -= p.Host
 	}
 	if l.LoopLines.Looks == 0 {
@@ -95,9 +96,9 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	}
 	p.Long = min(rest, works)
 	rest -= p.Long
-	// the remaining use of cores is work in threads that were not sampled
-	p.Unnamed = min(rest, max(0, stat.Or(l.Costs.CoresUse, 0)-works))
-	p.Awaited = min(awaited, rest-p.Unnamed)
+	// the remaining use of cores is work in threads that were not sampled, or in calls of the device that it outlasts
+	p.Unnamed = min(rest, max(0, stat.Or(l.Costs.CoresUse, 0)-works, l.sumCalls()/(l.To-l.From)-(1-idle)))
+	p.Awaited = max(0, min(awaited, rest-p.Unnamed-l.secondsOf(diagnose.Queueing)/(l.To-l.From)))
 	p.Unnamed = rest - p.Awaited
 	return p
 }
@@ -128,6 +129,26 @@ func (l filler) sumWork() (seconds float64) {
 	for _, line := range l.LoopLines.Lines {
 		if rankOfServer(line) == 0 && line.Kind != diagnose.Held {
 			seconds += line.Seconds
+		}
+	}
+	return seconds
+}
+
+// secondsOf returns the seconds of lines of a kind.
+func (l filler) secondsOf(kind diagnose.Kind) (seconds float64) {
+	for _, line := range l.LoopLines.Lines {
+		if line.Kind == kind {
+			seconds += line.Seconds
+		}
+	}
+	return seconds
+}
+
+// sumCalls returns the seconds in which threads were awake in calls of the device, such as copies that are not counted.
+func (l filler) sumCalls() (seconds float64) {
+	for _, line := range l.LoopLines.Lines {
+		if line.Kind == diagnose.Launching || line.Kind == diagnose.DeviceWait {
+			seconds += line.Seconds - line.Asleep
 		}
 	}
 	return seconds
@@ -247,19 +268,29 @@ func (l filler) findServerLines() diagnose.LoopLines {
 	return all
 }
 
+// isQueueing reports whether a line waits for a lock that another thread has.
+func isQueueing(line diagnose.LoopLine) bool {
+	return line.Kind == diagnose.Held && line.Locked >= line.Seconds/2
+}
+
 // holdersFirst puts a line that sleeps in a function before one of that function on which others wait for a lock: the
-// one that sleeps has it.
+// one that sleeps has it. If no line sleeps otherwise, the thread that has the lock works, and those that wait for it
+// are left to its line.
 func holdersFirst(lines []diagnose.LoopLine) {
+	holds := func(line diagnose.LoopLine) bool { return line.Kind == diagnose.Held && !isQueueing(line) }
+	sleeps := slices.ContainsFunc(lines, holds)
 	for i, waits := range lines {
-		if waits.Kind != diagnose.Held || waits.Locked < waits.Seconds/2 {
+		if !isQueueing(waits) {
 			continue
 		}
+		if !sleeps {
+			lines[i].Kind = diagnose.Queueing
+		}
 		for k := i + 1; k < len(lines); k++ {
-			holds := lines[k]
-			if holds.Kind == diagnose.Held && holds.Locked < holds.Seconds/2 && holds.Own.File == waits.Own.File &&
-				holds.Own.Function == waits.Own.Function {
+			holder := lines[k]
+			if holds(holder) && holder.Own.File == waits.Own.File && holder.Own.Function == waits.Own.Function {
 				copy(lines[i+1:k+1], lines[i:k])
-				lines[i] = holds
+				lines[i] = holder
 				break
 			}
 		}
@@ -300,7 +331,8 @@ func rankOfServer(line diagnose.LoopLine) int {
 }
 
 // notServing are kinds of lines in which the device works, or is given work.
-var notServing = []diagnose.Kind{diagnose.Awaiting, diagnose.DeviceWait, diagnose.Launching}
+// In that of Queueing another line works.
+var notServing = []diagnose.Kind{diagnose.Awaiting, diagnose.DeviceWait, diagnose.Launching, diagnose.Queueing}
 
 // serverPIDs are the processes that take requests, and the one that runs the model.
 func (l filler) serverPIDs() (pids []int) {

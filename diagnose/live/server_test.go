@@ -49,6 +49,36 @@ func TestTheHolderOfALockComesFirst(t *testing.T) {
 	}
 }
 
+// If no thread sleeps under the lock, its owner works: those that wait for it are not why the device idles.
+func TestWaitersForALockThatIsInUse(t *testing.T) {
+	at := recording.Place{File: "/srv/app.py", Line: 26, Function: "do_POST"}
+	lines := []diagnose.LoopLine{
+		{Line: diagnose.Line{Own: at, Kind: diagnose.Held}, Seconds: 12, Asleep: 12, Locked: 12},
+		{Line: diagnose.Line{Own: recording.Place{File: at.File, Line: 18}, Kind: diagnose.DeviceWait}, Seconds: 12},
+	}
+	holdersFirst(lines)
+	if got := lines[0].Kind; got != diagnose.Queueing {
+		t.Errorf("they are %v", got)
+	}
+	l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
+	l.From, l.To, l.Requests.None, l.Requests.PassShare = 0, 20, 0, 0.2
+	l.LoopLines = diagnose.LoopLines{Looks: 100, Seconds: 24, Lines: lines}
+	if p := l.splitServer(0.8); p.Awaited != 0 || p.Unnamed < 0.3 {
+		t.Errorf("nobody works %.2f of the time, unnamed %.2f", p.Awaited, p.Unnamed)
+	}
+}
+
+// Launches and waits behind the pass keep the device waiting like those within it.
+func TestLaunchesBehindAPass(t *testing.T) {
+	l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
+	inside := &recording.Inside{Span: 0.1, Launches: new(1800.0), LaunchTime: new(0.03), Syncs: new(1800.0), SyncTime: new(0.05)}
+	l.Costs.Window.Steps, l.Costs.HostStep = []recording.Step{{Inside: inside}}, 0.1
+	l.From, l.To, l.Requests.None, l.Requests.PassShare = 0, 20, 0, 0.2
+	if p := l.splitServer(0.7); p.Host < 0.49 || p.Host > 0.51 {
+		t.Errorf("launches keep it waiting %.2f of the time, expected 0.5", p.Host)
+	}
+}
+
 // Threads that live for one request are found by no look at stacks. That their process wants a core tells work from a wait.
 func TestWorkOfThreadsThatNoLookFound(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -167,5 +167,9 @@ func (l filler) shareOnStorage() float64 {
 	if !(fetching > diagnose.LeastFetching) {
 		return math.NaN()
 	}
-	return min(1, (k.OnDisk+k.Remote)/fetching)
+	remote := k.Remote
+	if m := l.findMount(); l.HasUnfedSteps && l.Grounds.Program == diagnose.Inference && (m == nil || !m.Remote) {
+		remote = 0 // passes without a loader wait there for their next job, which is no data set
+	}
+	return min(1, (k.OnDisk+remote)/fetching)
 }
