@@ -86,18 +86,21 @@ func (f Fix) Worth() string {
 }
 
 func (f Fix) gain() string {
-	s := f.Forecast.Speedup
+	s, faster := f.Forecast.Speedup, "faster"
+	if len(f.Changes) > 0 && f.Changes[0].Setting == stoker.BatchSize { // a step takes no less
+		faster = "as many samples a second"
+	}
 	switch {
 	case math.IsNaN(s.High) && f.Run.High > 0:
 		return "the run at most " + quantity.AboutRatio(f.Run.High) + " faster"
 	case math.IsNaN(s.High):
 		return "worth unknown"
 	case math.IsNaN(s.Point):
-		return fmt.Sprintf("at most %s faster", quantity.AboutRatio(s.High))
+		return fmt.Sprintf("at most %s %s", quantity.AboutRatio(s.High), faster)
 	case f.Saves != "" && s.Point < leastGain:
 		return fmt.Sprintf("as fast: %s, and saves %s", quantity.Factor(s), f.Saves)
 	}
-	return fmt.Sprintf("%s faster (%.2f to %.2f)", quantity.AboutRatio(s.Point), s.Low, s.High)
+	return fmt.Sprintf("%s %s (%.2f to %.2f)", quantity.AboutRatio(s.Point), faster, s.Low, s.High)
 }
 
 // Rejected is a change that is not worth it here.

@@ -154,7 +154,8 @@ func (g *gain) checkAim() string {
 		case !slices.ContainsFunc(aim.classes, class.Is):
 			return fmt.Sprintf("%s are not the limit: this is %s", aim.shortens, withoutKind(class))
 		case aim.busy && class != diagnose.LaunchBound && kernels < mostlyBusy:
-			return fmt.Sprintf("%s are not the limit: they run %s of the window", aim.shortens, quantity.Percent(kernels))
+			return fmt.Sprintf("it shortens %s, and they run %s of the window: less than %s", aim.shortens,
+				quantity.Percent(kernels), quantity.Percent(mostlyBusy))
 		}
 		return ""
 	}
@@ -386,6 +387,9 @@ func (g *gain) checkRoom() string {
 	if most >= leastGain || floor.On == replay.NoResource {
 		return ""
 	}
+	if why := g.checkWaits(); why != "" { // the window's share of kernels is another than the replayed steps'
+		return why
+	}
 	what := map[replay.Resource]string{
 		replay.Stream:     "kernels of one stream",
 		replay.AllStreams: "kernels that never ran side by side in the file",
@@ -473,6 +477,8 @@ var ofLaunches = []stoker.Setting{stoker.Compile, stoker.CUDAGraphs, stoker.Batc
 func (g *gain) checkRepeats() string {
 	switch {
 	case len(g.costs.Window.Steps) > fewRepeats:
+	case g.changes(ofPinning) && g.lead() > 0 && !g.run.Facts.MarksSteps():
+		return g.describeSteps() + ": whether such copies come again is not known"
 	case g.edit.SyncEvery > 0 && !g.verdict.Grounds.ReadsLoss():
 		return g.describeSteps() + ": whether the program needs what it waits for at once is not known"
 	case g.edit.NoAllocator:
@@ -483,7 +489,7 @@ func (g *gain) checkRepeats() string {
 
 // checkWaits refuses to wait less often for a device that is the limit.
 func (g *gain) checkWaits() string {
-	if g.edit.SyncEvery == 0 || !g.verdict.Class.Is(diagnose.GPUBound) {
+	if g.first() != stoker.SyncEvery || !g.verdict.Class.Is(diagnose.GPUBound) {
 		return ""
 	}
 	return "waits are not the limit: this is gpu-bound"
@@ -501,7 +507,7 @@ func (g *gain) describeSteps() string {
 // isLikely reports whether the likely case gains enough for the worst and the best to be played.
 func (g *gain) isLikely() bool {
 	if g.likely == 0 {
-		g.likely = max(1, g.trace.Likely(g.edit))
+		g.likely = max(1, g.withoutLead(g.trace.Likely(g.edit)))
 	}
 	return g.likely >= leastPlayed || g.check.Bounds()
 }
@@ -516,6 +522,16 @@ func (g *gain) play() {
 		g.takeOff(lead)
 	}
 	g.fix.Notes = append(g.fix.Notes, g.fix.Forecast.Notes...)
+}
+
+// withoutLead is a gain of the judged part of a replayed step alone.
+func (g *gain) withoutLead(likely float64) float64 {
+	lead := g.lead()
+	if lead <= 0 {
+		return likely
+	}
+	batches := max(1, g.edit.Batch)
+	return batches * g.costs.Step / max(batches*g.check.Mean/likely-lead, g.trace.Floor(g.edit).Seconds)
 }
 
 // takeOff takes the time that is not judged off a forecast's step: what is saved is saved of the rest.

@@ -93,7 +93,7 @@ func TestGainsAreAboutWhatLimits(t *testing.T) {
 		"precision":                {stoker.Precision, "bf16", diagnose.GPUPrecision, 0.9, loop, 5, 1, ""},
 		"precision beside copies":  {stoker.Precision, "bf16", diagnose.TransferBound, 0.9, loop, 5, 1, "are not the limit: this is"},
 		"precision, class unknown": {stoker.Precision, "bf16", diagnose.Unknown, 0.9, loop, 5, 1, "what limits the steps is not known"},
-		"precision of short waits": {stoker.TF32, true, diagnose.GPUPrecision, 0.6, loop, 5, 1, "they run 60 % of the window"},
+		"precision of short waits": {stoker.TF32, true, diagnose.GPUPrecision, 0.6, loop, 5, 1, "they run 60 % of the window: less than"},
 		"fusing":                   {stoker.Compile, "default", diagnose.GPUMemory, 0.9, loop, 1, 1, ""},
 		"fusing beside a loader":   {stoker.Compile, "default", diagnose.MainThread, 0.7, loop, 5, 1, "are not the limit: this is"},
 		"fusing twice": {

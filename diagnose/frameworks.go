@@ -10,12 +10,18 @@ import (
 // and have no settings of PyTorch's. A finding without words here has no advice there.
 const (
 	FrameworkTensorFlow = "TensorFlow"
+	frameworkGraphs     = recording.TensorFlowGraphs
 	frameworkJAX        = "JAX"
 	frameworkXLA        = "XLA" // whose program it is, the file does not tell
 
 	FrameworkCUDA = "CUDA" // a program of none of them
 	FrameworkHIP  = "HIP"  // the same on AMD's devices
 )
+
+// IsTensorFlow reports whether a program is one of TensorFlow's, of any version.
+func IsTensorFlow(framework string) bool {
+	return framework == FrameworkTensorFlow || framework == frameworkGraphs
+}
 
 // IsBare reports whether a program uses the device without a framework that is known.
 func IsBare(framework string) bool { return framework == FrameworkCUDA || framework == FrameworkHIP }
@@ -58,8 +64,12 @@ var recordings = map[string]map[string]string{
 		"":            "record five and more steps: torch.profiler.schedule(wait=1, warmup=2, active=5)",
 		FrameworkCUDA: "record five and more steps, with an NVTX range around each (nvtxRangePush(\"step\"))",
 		FrameworkHIP:  "record five and more steps, with a roctx range around each (roctxRangePush(\"step\"))",
+		frameworkGraphs: laterRun,
 	},
 }
+
+// laterRun is how to see more than the one run of a graph that a timeline holds.
+const laterRun = "take the timelines of several later runs, and compare them"
 
 // recordsAs is the framework in whose words one tells how to record: a profiler of any program is told
 // in the same words whatever the program uses.
@@ -88,6 +98,8 @@ func recordMore(s recording.Software) (steps, later, host string) {
 		return "mark steps with roctx ranges (roctxRangePush(\"step\")) and record five and more",
 			"record later steps (roctxProfilerPause and roctxProfilerResume around what is not of interest)",
 			"roctx ranges around its parts tell what"
+	case frameworkGraphs:
+		return laterRun, "take the timeline of a later run", "nsys profile --sample=cpu tells what"
 	case FrameworkTensorFlow:
 		return "profile five and more", "profile later steps",
 			"tf.profiler.experimental.ProfilerOptions(python_tracer_level=1) tells the line"
@@ -131,6 +143,7 @@ var cures = map[string]map[string]string{
 	FindingDataLoaderWait: {
 		FrameworkTensorFlow: "dataset.map(..., num_parallel_calls=tf.data.AUTOTUNE), and " +
 			"dataset.prefetch(tf.data.AUTOTUNE) as the last of the pipeline",
+		frameworkGraphs: "dataset.map(..., num_parallel_calls=N), and dataset.prefetch(1) as the last of the pipeline",
 		frameworkJAX: "prepare batches in worker processes (grain, or another loader) and put the next " +
 			"one on the device while this one is computed: jax.device_put in a thread",
 	},
@@ -139,6 +152,8 @@ var cures = map[string]map[string]string{
 			"ranges around it tell which part of the program it is",
 		FrameworkTensorFlow: "what prepares inputs belongs into the tf.data pipeline, behind prefetch. " +
 			"log and save every so many steps",
+		frameworkGraphs: "what prepares inputs belongs into the tf.data pipeline, behind prefetch. Operators that have " +
+			"no kernel for the GPU run on the host: look for others",
 		frameworkJAX: "prepare inputs in worker processes, one step ahead, and log and save every so many " +
 			"steps, or in another thread",
 	},
@@ -147,6 +162,8 @@ var cures = map[string]map[string]string{
 			"cudaGraphLaunch), or let one kernel do more",
 		FrameworkTensorFlow: "tf.function(jit_compile=True) around the step, steps_per_execution=8 in " +
 			"model.compile, or a larger batch, so that each launch has more work",
+		frameworkGraphs: "XLA (config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1), or a larger batch, " +
+			"so that each launch has more work",
 		frameworkJAX: "jax.jit around the whole step, jax.lax.scan over several steps, or a larger batch, " +
 			"so that each launch has more work",
 	},
@@ -168,12 +185,14 @@ var cures = map[string]map[string]string{
 		FrameworkCUDA: "allocate host buffers with cudaMallocHost (or cudaHostRegister them) and " +
 			"copy with cudaMemcpyAsync",
 		FrameworkTensorFlow: "dataset.apply(tf.data.experimental.prefetch_to_device(\"/gpu:0\"))",
+		frameworkGraphs:     "tf.data in the place of feed_dict, and tf.data.experimental.prefetch_to_device(\"/gpu:0\")",
 		frameworkJAX:        "jax.device_put of the next batch while this one is computed",
 	},
 	FindingSerialCopies: {
 		FrameworkCUDA: "copy the next buffer on a stream of its own (cudaMemcpyAsync from " +
 			"page-locked memory) while this one is computed, two buffers in turn",
 		FrameworkTensorFlow: "dataset.apply(tf.data.experimental.prefetch_to_device(\"/gpu:0\"))",
+		frameworkGraphs:     "tf.data in the place of feed_dict, and tf.data.experimental.prefetch_to_device(\"/gpu:0\")",
 		frameworkJAX:        "jax.device_put of the next batch while this one is computed",
 	},
 	FindingTinyCopies: {
@@ -191,6 +210,7 @@ var cures = map[string]map[string]string{
 	FindingElementwiseChains: {
 		FrameworkCUDA:       "one kernel for what follows each other on the same array",
 		FrameworkTensorFlow: "tf.function(jit_compile=True)",
+		frameworkGraphs:     "XLA (config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1)",
 		frameworkJAX:        "jax.jit around more of the step, so that XLA sees the chain as a whole",
 	},
 	FindingNoTensorCores: {
@@ -203,6 +223,7 @@ var cures = map[string]map[string]string{
 	FindingSmallGrids: {
 		FrameworkCUDA:       "more work per launch, or several streams at a time",
 		FrameworkTensorFlow: "a larger batch while memory lasts",
+		frameworkGraphs:     "a larger batch while memory lasts",
 		frameworkJAX:        "a larger batch while memory lasts",
 	},
 	FindingAllocator: {

@@ -32,6 +32,7 @@ type Grounds struct {
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
 	Kernels   int                // that a trace's judged window holds; 0 if they were not counted
 	Kinds     int                // of these kernels, by name
+	Unlisted  bool               // a trace without work of a device lists no GPU
 	Serves    bool               // a server of language models runs the model, and captures graphs by its own settings
 	Made      Made               // what a trace shows to be done to its kernels
 	Reads     float64            // how often a step of a trace asks the device for a value
@@ -159,6 +160,10 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 		return "the host goes on by what the device found (aten::nonzero): it may do as much more for a larger batch"
 	case g.Shaped && s == stoker.SyncEvery:
 		return "the host goes on by what the device found (aten::nonzero): it needs it at once"
+	case g.Serves && s == stoker.BatchSize:
+		return "a server computes together what requests it has: a larger batch needs more of them"
+	case g.Framework != "" && g.Program == UnknownProgram && !g.Loads && g.Loader == nil && s == stoker.BatchSize:
+		return "no loader and no backward pass were recorded: whether it computes batches is not known"
 	case g.Updates && s == stoker.BatchSize:
 		return "only the optimizer's steps are in the file: what a larger batch takes is not"
 	case g.Program != Training && slices.Contains(ofTraining, s):
@@ -193,11 +198,23 @@ var cpuBuild = map[string]string{
 		`pip install "tensorflow[and-cuda]"`,
 }
 
-// useDevice is how a program that sees a GPU computes on it; "" where the class's own word says it.
-var useDevice = map[string]string{
+// useDevice is how a program computes on a GPU; "" where the class's own word says it.
+func (g Grounds) useDevice() string {
+	switch {
+	case g.Serves:
+		return "a build of the server for the GPU: this one is for the CPU"
+	case g.Unlisted && g.Framework == "":
+		return `model.to("cuda"), or "mps" on a Mac, and batches to the same device, if the machine has a GPU`
+	}
+	return wordsOfDevice[g.Framework]
+}
+
+// wordsOfDevice is how a program that sees a GPU computes on it; "" where the class's own word says it.
+var wordsOfDevice = map[string]string{
 	frameworkJAX: "compute on the GPU: unset JAX_PLATFORMS and jax_platform_name, and no jax.default_device(\"cpu\"). " +
 		"jax.default_backend() tells",
 	FrameworkTensorFlow: "compute on the GPU: no tf.device(\"/CPU:0\") around the step",
+	frameworkGraphs:     "compute on the GPU: a build of TensorFlow for it, and no tf.device(\"/cpu:0\") around the graph",
 }
 
 // showDevice is what to do about GPUs that the program was started without.
@@ -241,7 +258,7 @@ func ProgramOf(f recording.Facts) Program {
 var exchangeAdvice = map[recording.Exchange]string{
 	recording.UnknownExchange: "fewer ranks for a model that fits on fewer, or ranks joined by NVLink. Larger " +
 		"batches share a collective's latency. Compare the ranks: one that waits for a slower one is not helped",
-	recording.Gradients: "this is tensor parallelism: fewer ranks for a model that fits on fewer, ranks joined " +
+	recording.Gradients: "if this is tensor parallelism: fewer ranks for a model that fits on fewer, ranks joined " +
 		"by NVLink, a one-shot all-reduce (vLLM's and SGLang's custom all-reduce) for small messages. Compare the " +
 		"ranks: one that waits for a slower one is not helped",
 	recording.Activations: "start the exchange on a stream of its own before work that does not need it, send 16 " +

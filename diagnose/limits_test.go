@@ -64,7 +64,7 @@ func TestNothingComputes(t *testing.T) {
 // not recorded is said.
 func TestDeviceThatWasNotRecorded(t *testing.T) {
 	for name, says := range map[string]string{
-		"aten::conv2d": "lists a NVIDIA H100", "aten::cudnn_convolution": "the GPU was used and not recorded: aten::cudnn_convolution",
+		"aten::conv2d": "lists NVIDIA H100", "aten::cudnn_convolution": "the GPU was used and not recorded: aten::cudnn_convolution",
 		"Optimizer.step#FusedAdam.step": "used and not recorded", "nccl:all_reduce": "used and not recorded",
 	} {
 		p := newTape(hopper, "9.0")

@@ -191,8 +191,8 @@ func (v *Verdict) Do() string {
 		how, _ := TakeTrace(f)
 		return how
 	}
-	if use := useDevice[v.Grounds.Framework]; v.Class == ComputeOnCPU && use != "" {
-		return use
+	if v.Class == ComputeOnCPU && v.Grounds.useDevice() != "" {
+		return v.Grounds.useDevice()
 	}
 	if do := v.Grounds.adviseOnTraffic(); v.Class == TransferBound && do != "" {
 		return do

@@ -430,6 +430,11 @@ func ServerSign(name string) bool {
 	return ContainsAny(name, "vllm/", "vllm::", "_vllm", "sglang/", "sgl_kernel", "sglang::")
 }
 
+// ServerOfCPU reports whether an operator is one of vLLM's build for CPUs.
+func ServerOfCPU(name string) bool {
+	return ContainsAny(name, "_C::onednn_", "_C::cpu_", "_C::weight_packed_linear")
+}
+
 // NoDeviceWork begins the note of a trace in which no device works.
 const NoDeviceWork = "The trace holds no work of a device: "
 

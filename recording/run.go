@@ -34,6 +34,9 @@ const OnePass = "one pass of"
 // OneRun is how the step was found of a file that holds one run of a graph.
 const OneRun = "the one run of a graph"
 
+// TensorFlowGraphs is the framework of a timeline: TensorFlow whose graphs run in sessions, as version 1 has them.
+const TensorFlowGraphs = "TensorFlow 1"
+
 // MarksSteps reports whether a profiler's file shows where steps begin and end.
 func (f *Facts) MarksSteps() bool {
 	return f.StepsFrom != WholeRecording && !strings.HasPrefix(f.StepsFrom, OnePass)

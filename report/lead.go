@@ -88,6 +88,9 @@ func titleOf(v diagnose.Verdict) string {
 		return v.Lead.Title()
 	}
 	if title, _, known := rules.Describe(v); known {
+		if v.Class == diagnose.TooFewWorkers && diagnose.IsTensorFlow(v.Grounds.Framework) {
+			return "The input pipeline is the limit"
+		}
 		return title
 	}
 	title := "the evidence does not decide"
@@ -310,6 +313,9 @@ func placeOf(fix advise.Fix, v diagnose.Verdict) string {
 		return ""
 	}
 	for _, f := range v.Findings {
+		if f.Name == diagnose.FindingLaunchBound { // its place is one of many gaps, and nothing is to be changed there
+			continue
+		}
 		about := f.Name == diagnose.FindingHostWork && len(fix.Changes) == 0
 		if len(f.Settings) > 0 && len(fix.Changes) > 0 {
 			about = f.Settings[0].Setting == fix.Changes[0].Setting

@@ -26,12 +26,15 @@ func TestTheLeadingFindingIsNext(t *testing.T) {
 		"allocations":         {diagnose.CPUBound, []diagnose.Finding{allocator, host}, "allocate once"},
 		"the host's own work": {diagnose.CPUBound, []diagnose.Finding{host, allocator}, "do it ahead"},
 		"gaps beside kernels": {diagnose.GPUBound, []diagnose.Finding{host}, "1.25x as fast at most"},
+		"few gaps":            {diagnose.GPUBound, []diagnose.Finding{host}, "1.09x as fast at most"},
 		"little to hide":      {diagnose.CPUBound, []diagnose.Finding{host}, "too little to hide it behind"},
 	} {
 		v := diagnose.Verdict{Class: c.class, Device: 0, Findings: c.findings}
 		switch name {
 		case "gaps beside kernels":
 			v.Idle = 0.2
+		case "few gaps":
+			v.Idle = 0.08
 		case "little to hide":
 			v.Shares.Kernel = 0.02
 		}

@@ -88,14 +88,14 @@ func ListFindings(v diagnose.Verdict) []string {
 
 // muchIdle is the share of the window in gaps from which what they are worth is said of a device that is the
 // limit. [J]
-const muchIdle = 0.10
+const muchIdle = 0.05
 
 // SayWhatElse says what to do if no fix is proposed.
 func SayWhatElse(v diagnose.Verdict) string {
 	if v.Class.Is(diagnose.GPUBound) {
 		if v.Device >= 0 && v.Idle >= muchIdle {
-			return fmt.Sprintf("less work for the device, or a faster one: it is the limit. Without its gaps the steps are "+
-				"%s as fast at most.", quantity.AboutRatio(1/(1-v.Idle)))
+			return fmt.Sprintf("less work for the device, or a faster one: it is the limit. Without its gaps the same work is "+
+				"done %s as fast at most.", quantity.AboutRatio(1/(1-v.Idle)))
 		}
 		return "nothing on the host's side: the device is the limit."
 	}

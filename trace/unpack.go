@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/stoker-dev/stoker/trace/kineto"
 	"github.com/stoker-dev/stoker/trace/rocprof"
 	"github.com/stoker-dev/stoker/trace/xplane"
 )
@@ -215,10 +216,13 @@ func isTar(start []byte) bool {
 	return len(start) > mark+5 && string(start[mark:mark+5]) == "ustar"
 }
 
-// recogniseLines refuses what nsys export --type jsonlines writes: an object in each line, the first
-// of which names a type or a table.
+// recogniseLines refuses what nsys export --type jsonlines and dftracer write: an object in each line, the first
+// of which names a type or a table, or a process of many.
 func recogniseLines(file string, start []byte) error {
 	line, _, _ := bytes.Cut(trimSpaces(start), []byte("\n"))
+	if bytes.Contains(line, []byte(`"ph":"X"`)) && bytes.Contains(line, []byte(`"p_idx":`)) {
+		return &unsupportedError{file, kineto.FilesTrace, kineto.FilesHint}
+	}
 	ends := bytes.HasSuffix(bytes.TrimRight(line, " \r"), []byte("}"))
 	if ends && (bytes.Contains(line, []byte(`"globalTid"`)) || bytes.Contains(line, []byte(`"globalPid"`)) ||
 		bytes.HasPrefix(line, []byte(`{"Type":`))) && !bytes.Contains(line, []byte("traceEvents")) {

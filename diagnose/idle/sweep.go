@@ -209,6 +209,8 @@ func (s *gapSweep) launch(call int32, from, to int64) {
 	h := &s.a.t.Host
 	cause := Launch
 	switch next := s.next; {
+	case h.Kind[call] == recording.Op && recording.LoaderSpan(s.a.t.Names[h.Name[call]]):
+		cause = DataLoader // a batch that is copied as soon as it is there
 	case h.Kind[call] == recording.Op: // of whose calls none was recorded
 		cause = CPUOp
 	case s.makesContext(call):

@@ -22,7 +22,7 @@ func CostOf(run *recording.Run, v diagnose.Verdict, own predict.Prices) diagnose
 		c.Share = v.Stall
 	}
 	device, found := judgedDevice(run, v)
-	if !found || v.Class == diagnose.ComputeOnCPU {
+	if !found || v.Class == diagnose.ComputeOnCPU || !showsAnHour(run, v) {
 		c.Share = math.NaN() // no device is waiting
 	}
 	row, _ := hardware.FindGPU(device.Name)
@@ -33,6 +33,18 @@ func CostOf(run *recording.Run, v diagnose.Verdict, own predict.Prices) diagnose
 	}
 	c.Hour = predict.IdleAt(c.Watts, stoker.Exactly(c.Share), 1, c.Prices)
 	return c
+}
+
+// leastOfHour is the number of a trace's steps from which an hour is said to go on like them. [J]
+const leastOfHour = 3
+
+// showsAnHour reports whether what was judged may go on for an hour: a trace of a start, or of a step or two, shows
+// what comes once.
+func showsAnHour(run *recording.Run, v diagnose.Verdict) bool {
+	if run.Timeline == nil || v.Device < 0 {
+		return true
+	}
+	return v.Class != diagnose.StartUp && run.Facts.MarksSteps() && len(v.Costs.Window.Steps) >= leastOfHour
 }
 
 // judgedDevice is the device of the rank that was judged; of a run with one device,

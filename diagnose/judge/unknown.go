@@ -29,9 +29,9 @@ func withoutWork(c *diagnose.Case) []diagnose.Evidence {
 				"is not known")
 	case c.LaunchCalls > 0:
 		return diagnose.AddEvidence(nil, c.LaunchCalls, "calls", "trace.launches",
-			"the trace holds %.0f launch%s of work on a device, and none of that work: the profiler was not asked for "+
-				"the device, or may not read it (%s)",
-			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "es"), c.Grounds.RecordDevice())
+			"the trace holds %.0f launch%s of work on a device, and none of that work: the profiler was asked for the "+
+				"device, as it has the calls, and could not read it",
+			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "es"))
 	case c.DeviceSign != "" && (c.ModelComputes || !c.DeviceListed):
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device", "%s", sayUnrecorded(c))
 	case !c.ModelComputes:
@@ -120,7 +120,7 @@ func sumUnlinked(causes []diagnose.Cause) (share float64) {
 func sayUnrecorded(c *diagnose.Case) string {
 	how := c.Grounds.RecordDevice()
 	if c.DeviceListed {
-		return fmt.Sprintf("the trace lists a %s and holds none of its work: whether the program computes on it is not "+
+		return fmt.Sprintf("the trace lists %s and holds none of its work: whether the program computes on it is not "+
 			"known (%s)", c.DeviceSign, how)
 	}
 	return fmt.Sprintf("the GPU was used and not recorded: %s, and the trace holds no work of a device "+

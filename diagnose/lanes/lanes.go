@@ -31,11 +31,11 @@ const (
 	Communication
 )
 
-// Of cuts the step of a device that has most idle time; without steps its whole
-// window.
+// Of cuts the step of a device that has most idle time; of a file that shows no steps its
+// whole window.
 func Of(run *recording.Run, all *idle.Analysis, d *idle.Device, columns int) *Lanes {
 	l := &Lanes{From: d.From, To: d.To, Step: -1}
-	if worst := worst(run.Timeline, d); worst >= 0 {
+	if worst := worst(run.Timeline, d); worst >= 0 && run.Facts.MarksSteps() {
 		s := d.Steps[worst]
 		l.From, l.To, l.Step = s.From, s.To, run.Steps[s.Index].N
 	}

@@ -38,7 +38,7 @@ var gpuBound = Rule{
 }
 
 // nearlyAll is the share of kernels from which the rule's own words hold. [J]
-const nearlyAll = 0.85
+const nearlyAll = 0.95
 
 // leadingText is said of a device that is the limit though it has gaps.
 const leadingText = "Kernels take most of the time. The device has gaps, and a faster device, or less work for it, brings " +

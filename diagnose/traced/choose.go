@@ -21,7 +21,10 @@ func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
 	if gaps == nil {
 		gaps = idle.Analyse(run)
 	}
-	t := &filler{t: run.Timeline, all: gaps, major: math.NaN(), world: 1, lost: run.Facts.WorkLost}
+	t := &filler{
+		t: run.Timeline, all: gaps, major: math.NaN(), world: 1, lost: run.Facts.WorkLost,
+		unmarked: !run.Facts.MarksSteps(), oneRun: run.Facts.StepsFrom == recording.OneRun,
+	}
 	most, computes := int64(0), false
 	for i := range t.all.Devices {
 		most, computes = max(most, t.all.Devices[i].Busy()), computes || t.all.Devices[i].Kernel > 0

@@ -33,8 +33,12 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
 		c.Grounds.Loader = loader
 		if c.ModelComputes && (c.DeviceSign == "" || c.DeviceListed) && c.LaunchCalls == 0 && c.Grounds.Framework == "" {
-			onCPU := "if it computes on the CPU: " + diagnose.ComputeOnCPU.Do()
-			c.Grounds.Record = onCPU + ". If not: " + c.Grounds.Record
+			onCPU := &diagnose.Verdict{Class: diagnose.ComputeOnCPU, Device: -1, Grounds: c.Grounds}
+			c.Grounds.Record = "if it computes on the CPU: " + onCPU.Do() + ". If not: " + c.Grounds.Record
+		}
+		if c.LaunchCalls > 0 && c.Grounds.Framework == "" {
+			c.Grounds.Record = "record again without another profiler beside this one, with a CUPTI of the driver's version, " +
+				"or under nsys profile"
 		}
 		if len(c.Doubts) > 0 {
 			c.Grounds.Record = "take the whole file, or record again: what this one lost may be the device's work"

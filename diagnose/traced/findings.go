@@ -63,8 +63,8 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 	t.weigh(&f, ns)
 	t.locateCause(&f, idle.DataLoader)
 	where, _ := t.findMostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
-	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", quantity.Percent(share),
-		quantity.AboutSeconds(toSeconds(ns)/t.countSteps())) + where
+	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s%s", quantity.Percent(share),
+		quantity.AboutSeconds(toSeconds(ns)/t.countSteps()), t.sayPerStep()) + where
 	if t.itself < diagnose.LikelyScore {
 		t.adviseWorkers(&f, share)
 		return f, true
@@ -196,9 +196,9 @@ func (t *filler) findLaunching() (diagnose.Finding, bool) {
 	if diagnose.IsBare(t.grounds.Framework) {
 		slower = "and the host takes longer to launch one"
 	}
-	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per "+
-		"step, kernels of %s in the median, %s", quantity.Percent(late),
-		float64(t.d.Works)/t.countSteps(), quantity.AboutSeconds(toSeconds(t.kernels.Median)), slower)
+	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies%s, "+
+		"kernels of %s in the median, %s", quantity.Percent(late),
+		float64(t.d.Works)/t.countSteps(), t.sayPerStep(), quantity.AboutSeconds(toSeconds(t.kernels.Median)), slower)
 	f.Settings = []stoker.Change{t.grounds.LaunchChange()}
 	f.Advice = t.grounds.LaunchAdvice()
 	return f, true

@@ -31,8 +31,8 @@ func (t *filler) findPageableCopies() (diagnose.Finding, bool) {
 		size = fmt.Sprintf(", %s in all at %s, the largest %s", quantity.AboutBytes(float64(p.Bytes)),
 			quantity.AboutRate(p.Rate()), quantity.AboutBytes(float64(t.t.Device.Bytes[p.Largest])))
 	}
-	f.Text = fmt.Sprintf("%s from pageable memory in a step%s: %s, and %s of %s pass while no kernel runs",
-		printCopies(float64(p.Count)/t.countSteps()), size,
+	f.Text = fmt.Sprintf("%s from pageable memory%s%s: %s, and %s of %s pass while no kernel runs",
+		printCopies(float64(p.Count)/t.countSteps()), t.sayPerStep(), size,
 		t.grounds.Staging("the CPU stages them, the launching thread waits"), quantity.AboutSeconds(toSeconds(p.Alone)),
 		quantity.AboutSeconds(toSeconds(p.Time)))
 	f.Settings = []stoker.Change{
@@ -79,9 +79,9 @@ func (t *filler) findDeviceCopies() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingDeviceCopies)
 	t.weigh(&f, in.Alone)
 	t.locateWork(&f, in.Largest)
-	f.Text = fmt.Sprintf("copies within the device take %s of the window, %.1f per step: they cross no link, and "+
+	f.Text = fmt.Sprintf("copies within the device take %s of the window, %.1f%s: they cross no link, and "+
 		"move what is on the device already",
-		quantity.Percent(t.d.Share(in.Alone)), float64(in.Count)/t.countSteps())
+		quantity.Percent(t.d.Share(in.Alone)), float64(in.Count)/t.countSteps(), t.sayPerStep())
 	f.Advice = "look for .contiguous(), .clone(), cat and index_copy_ around the place: write results at once to the " +
 		"place that needs them (out=, a slice of a buffer made once)"
 	return f, true
@@ -99,9 +99,9 @@ func (t *filler) findTinyCopies() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingTinyCopies)
 	t.weigh(&f, t.d.BeforeTiny+tiny.Alone)
 	t.locateWork(&f, tiny.Largest)
-	f.Text = fmt.Sprintf("%.0f copies below 64 KiB per step go to the device, %s in the mean: each costs a call "+
+	f.Text = fmt.Sprintf("%.0f copies below 64 KiB%s go to the device, %s in the mean: each costs a call "+
 		"and a launch, not bytes: %s of the window pass before and in them",
-		float64(tiny.Count)/t.countSteps(), quantity.AboutBytes(float64(tiny.Bytes)/float64(max(1, tiny.Count))),
+		float64(tiny.Count)/t.countSteps(), t.sayPerStep(), quantity.AboutBytes(float64(tiny.Bytes)/float64(max(1, tiny.Count))),
 		quantity.Percent(f.Share))
 	f.Advice = diagnose.TinyCopiesAdvice
 	return f, true

@@ -29,9 +29,9 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	if apart != "" { // the others are as long as they are
 		count, time, alone = count-1, time-t.d.Opening, alone-t.d.Opening
 	}
-	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window%s: %.0f per step, %s each, %s "+
+	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window%s: %.0f%s, %s each, %s "+
 		"of their time without computation beside them",
-		quantity.Percent(t.parts.Exchange), apart, float64(count)/t.countSteps(),
+		quantity.Percent(t.parts.Exchange), apart, float64(count)/t.countSteps(), t.sayPerStep(),
 		quantity.AboutSeconds(toSeconds(time/int64(max(1, count)))),
 		quantity.Percent(min(1, max(0, float64(alone))/float64(max(1, time)))))
 	if perStep := float64(count) / t.countSteps(); perStep > diagnose.ManyExchanges {

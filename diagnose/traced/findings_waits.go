@@ -62,7 +62,7 @@ func (t *filler) findSyncs(name string, count int, held int64, most idle.HostWai
 
 func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 	ns, share := t.shareOfCauses(idle.DeviceWait)
-	if share < queuedTrigger {
+	if share < queuedTrigger || t.oneRun { // a timeline has no launches: when work was queued is not known
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewFinding(diagnose.FindingDeviceWait)
@@ -80,8 +80,8 @@ func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 		f.Advice = "record again before anything is made of it"
 		f.Saves = math.NaN()
 	case t.beginsWaiting():
-		f.Text = fmt.Sprintf("work that is already queued waits %s of the window, most of it before the first "+
-			"kernel of the recording: what was launched before the recorder began ran meanwhile",
+		f.Text = fmt.Sprintf("work that is already queued waits %s of the window, most of it as the recording "+
+			"begins: what was launched before the recorder began may have run meanwhile",
 			quantity.Percent(share))
 		f.Advice = "nothing about the program: record later, or more steps"
 		f.Saves = math.NaN()
@@ -111,8 +111,13 @@ const sharedAdvice = "look for other processes on the device (nvidia-smi, MPS, a
 // beginsWaiting reports whether most of the time in which queued work does not start is before the first kernel.
 func (t *filler) beginsWaiting() bool {
 	p := t.d.Places[idle.DeviceWait]
-	return t.isFirst(p) && 2*p.Time > t.d.Causes[idle.DeviceWait]
+	early := t.isFirst(p) || p.Time > 0 && p.From-t.t.Start <= earlyWait
+	return early && 2*p.Time > t.d.Causes[idle.DeviceWait]
 }
+
+// earlyWait is how long behind a recording's begin a wait is one for what was launched before, nanoseconds. [J] A
+// kernel or two start meanwhile on a device that computes for somebody's other stream.
+const earlyWait = 1_000_000
 
 // waitsForOutside reports whether queued work is delayed by something outside of the program's streams.
 func (t *filler) waitsForOutside() bool {

@@ -1,6 +1,8 @@
 package traced
 
 import (
+	"fmt"
+
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
@@ -33,6 +35,12 @@ func fillHost(c *diagnose.Case, run *recording.Run) {
 	}
 	if ns, _ := sumSpans(t, recording.LoaderSpan); float64(ns) >= leastLoading*float64(all) {
 		share := float64(ns) / float64(all)
+		if n := countSpans(t, recording.LoaderSpan); n < fewToJudge {
+			c.HostLoading = diagnose.AddEvidence(nil, share, "ratio", "trace.loader",
+				"the loop is inside its loader %s of %s, for %s: whether others take as long is not known",
+				quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)), fmt.Sprintf("%d batch%s", n, quantity.Ending(n, "", "es")))
+			return
+		}
 		c.HostLoading = diagnose.AddEvidence(nil, share, "ratio", "trace.loader",
 			"the loop is inside its loader %s of %s: batches that are always there are worth at most %s",
 			quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)),
@@ -60,4 +68,14 @@ func sumSpans(t *recording.Timeline, fits func(string) bool) (sum int64, most st
 		}
 	}
 	return sum, most
+}
+
+// countSpans is the number of spans of some names.
+func countSpans(t *recording.Timeline, fits func(string) bool) (n int) {
+	for _, name := range t.Host.Name {
+		if fits(t.Names[name]) {
+			n++
+		}
+	}
+	return n
 }

@@ -31,7 +31,7 @@ func TestWhatTheHostTells(t *testing.T) {
 	}{
 		"a CPU's convolutions":   {map[string]int64{conv: 500, add: 400, loader: 50}, "500 ms of 950 ms", ""},
 		"a transform's":          {map[string]int64{conv: 100, add: 850, loader: 50}, "", ""},
-		"a loader beside others": {map[string]int64{conv: 1, add: 259, loader: 740}, "", "740 ms of 1 s"},
+		"a loader beside others": {map[string]int64{conv: 1, add: 259, loader: 740}, "", "740 ms of 1 s, for 1 batch"},
 	} {
 		c2 := &diagnose.Case{}
 		fillHost(c2, &recording.Run{Timeline: hostOf(c.spans, conv, add, loader)})

@@ -23,7 +23,7 @@ func (t *filler) askLoading(run *recording.Run) (alone, workers diagnose.Quantit
 	}
 	single, several := t.findIterators()
 	switch {
-	case run.Facts.Software.Framework == diagnose.FrameworkTensorFlow:
+	case diagnose.IsTensorFlow(run.Facts.Software.Framework):
 		const text = "tf.data prepares batches in threads of its own"
 		return diagnose.AskFact(ask, false, text),
 			diagnose.AskFact("Do others than the launching thread load?", true, text)

@@ -222,5 +222,13 @@ func (t *filler) isFirst(p idle.Place) bool {
 	return true
 }
 
+// sayPerStep is " per step" if what is counted is, "" of a file that shows no steps.
+func (t *filler) sayPerStep() string {
+	if t.unmarked {
+		return ""
+	}
+	return " per step"
+}
+
 // countSteps is how many steps are judged, at least one.
 func (t *filler) countSteps() float64 { return math.Max(1, float64(len(t.d.Steps))) }

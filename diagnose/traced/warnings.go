@@ -30,6 +30,9 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 		out = append(out, fmt.Sprintf("no steady step was recorded, only %s: %s", d.Apart, later))
 	case n == 0:
 		out = append(out, "no steps could be told apart: the whole recording is judged")
+	case t.oneRun:
+		out = append(out, "a timeline holds one run of a graph: whether others take as long is not known: "+more)
+	case t.unmarked: // the note on steps says so
 	case d.Seen < fewToLeaveOut:
 		out = append(out, fmt.Sprintf("only %d step%s: none could be left out as the first behind the recorder's "+
 			"start, and nobody knows what is usual: %s", n, quantity.Ending(n, "", "s"), more))
@@ -37,11 +40,11 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	if d.StartUp {
 		out = append(out, "this is a program's start: "+later)
 	}
-	if d.Start > 0 {
+	if d.Start > 0 && !d.StartUp {
 		out = append(out, fmt.Sprintf("the program took %s until the device was set up: its start is not "+
 			"judged", quantity.AboutSeconds(toSeconds(d.Start))))
 	}
-	if d.Edge > 0 {
+	if d.Edge > 0 && !d.StartUp {
 		out = append(out,
 			fmt.Sprintf("the %s before the recording's first device work are not judged: no mark bounds a "+
 				"step, and nobody knows whether they come again", quantity.AboutSeconds(toSeconds(d.Edge))))

@@ -25,7 +25,7 @@ func WriteTrace(w io.Writer, r report.TraceReport, style Style) error {
 	whole := func(s func(*page)) section { return section{items: []item{{onlyAll, s}}} }
 	p.show([]section{
 		aboutClass(r.Verdict), p.traceFacts(r), p.recordingLedger(r.Verdict), evidence(r.Verdict, shownTraced),
-		causes(r.Verdict), p.places(r),
+		causes(r), p.places(r),
 		changes(r.Plan, r.Verdict),
 		whole(func(p *page) { p.writeSheet(report.ListServing(r, r.Top)) }),
 		whole(func(p *page) { p.writeSheet(report.ListPath(r)) }),
@@ -166,14 +166,15 @@ func (p *page) drawShares(s diagnose.Shares) {
 }
 
 // causes prints the table of causes of idle time.
-func causes(v diagnose.Verdict) section {
+func causes(r report.TraceReport) section {
+	v := r.Verdict
 	s := section{title: "causes of idle time"}
 	if len(v.Causes) == 0 {
 		return s
 	}
 	s.add(important, func(p *page) {
 		per, steps := "in all", 1.0
-		if n := len(v.Costs.Window.Steps); v.HasSteps && n > 0 {
+		if n := len(v.Costs.Window.Steps); v.HasSteps && n > 0 && r.Run.Facts.MarksSteps() {
 			per, steps = "per step", float64(n)
 		}
 		rows := [][]string{{"cause", per, "of the window", ""}}

@@ -74,6 +74,7 @@ var categories = map[string]class{
 	"async_cpu_to_gpu":    linkClass,
 	"async_gpu":           linkClass,
 	"hosttodevice":        linkClass, // Ascend's
+	rocprofFlow:           linkClass,
 	"fwdbwd":              spanClass,
 	"forward_backward":    spanClass,
 	"fwd_bwd":             spanClass,

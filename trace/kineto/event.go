@@ -98,7 +98,7 @@ type (
 		name, row  int32
 	}
 	flowRecord struct {
-		id, at int64
+		id, at int64 // id is one more than the file's: 0 is none
 		row    int32
 		begin  bool
 	}

@@ -299,7 +299,9 @@ func (m *merger) tellDamage(b *builder, facts *recording.Facts) {
 // doubts warns of what the file does not tell.
 func (m *merger) doubts(b *builder, out *Trace) {
 	s := m.store
-	if len(b.work) == 0 {
+	if len(b.work) == 0 && slices.Contains(b.t.Host.Kind, recording.Runtime) {
+		out.Warnings = append(out.Warnings, recording.NoDeviceWork+"the calls are there. The host's side was read.")
+	} else if len(b.work) == 0 {
 		out.Warnings = append(out.Warnings,
 			recording.NoDeviceWork+"record with ProfilerActivity.CUDA among the activities (for AMD "+
 				"too). The host's side was read.")
@@ -318,8 +320,14 @@ func (m *merger) doubts(b *builder, out *Trace) {
 	}
 }
 
-// rocprofRows are processes that rocprof's own JSON names, of before rocprofv3.
-var rocprofRows = []string{"COPY", "CPU HIP API", "CPU HSA API"}
+// rocprofRows are processes that tell a file of rocprof.
+var rocprofRows = []string{rocprofCopies, rocprofCalls, rocprofDriver}
+
+// What dftracer writes, and what to record in its place.
+const (
+	FilesTrace = "a trace of files (dftracer), which has no work of a device"
+	FilesHint  = "record the training with torch.profiler, or run it under stoker observe"
+)
 
 // OtherTrace begins the words for a file that no known program wrote.
 const OtherTrace = "a Chrome trace without events of PyTorch's profiler"
@@ -377,11 +385,13 @@ func (m *merger) foreign() error {
 			"record the device as well: nsys profile --trace=cuda,nvtx -- CMD",
 		}
 	}
-	if s.strange["POSIX"] > 0 || s.strange["ai_framework"] > 0 {
+	if slices.ContainsFunc(s.names, func(name string) bool { return strings.HasPrefix(name, "Horovod") }) {
 		return &ForeignError{
-			"a trace of files (dftracer), which has no work of a device", "record the training with torch.profiler, or " +
-				"run it under stoker observe",
+			"a timeline of Horovod, which has its exchanges alone", "record the device's work: torch.profiler, or nsys profile",
 		}
+	}
+	if s.strange["POSIX"] > 0 || s.strange["ai_framework"] > 0 {
+		return &ForeignError{FilesTrace, FilesHint}
 	}
 	if s.strange["Op"] > 0 {
 		return &ForeignError{"a trace of TensorFlow in JSON", "give the .xplane.pb that lies beside it"}

@@ -53,7 +53,7 @@ func (m *merger) buildTrace() (*Trace, error) {
 		s.adoptAscend()
 	}
 	s.adoptAutograd()
-	isTimeline := s.adoptTimeline()
+	isTimeline, isRocprof := s.adoptTimeline(), s.adoptRocprof()
 	s.dropLoose()
 	b := &builder{store: s, t: &recording.Timeline{Names: s.names}, threadOf: recording.NoPlaces(len(s.rows))}
 	b.sortRecords()
@@ -79,8 +79,12 @@ func (m *merger) buildTrace() (*Trace, error) {
 		out.describeTimeline()
 		return out, nil
 	}
-	found := steps.Find(b.t, out.Facts.Processes, "ProfilerStep marks",
-		"The trace has no ProfilerStep marks (call prof.step() in the loop)")
+	marks, missing := "ProfilerStep marks", "The trace has no ProfilerStep marks (call prof.step() in the loop)"
+	if isRocprof {
+		m.describeRocprof(out)
+		marks, missing = "roctx ranges", `The file has no roctx range that marks a step (roctxRangePush("step"))`
+	}
+	found := steps.Find(b.t, out.Facts.Processes, marks, missing)
 	out.Warnings = append(slices.Clone(out.Facts.Damage), out.Warnings...)
 	out.Steps, out.Facts.StepsFrom, out.Warnings = found.Steps, found.Rule, append(out.Warnings, found.Said...)
 	return out, nil

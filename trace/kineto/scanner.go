@@ -84,9 +84,9 @@ func (s *scanner) keepEvent(out *batch) {
 	switch e.ph {
 	case 'X':
 		s.keepSpan(e, out)
-	case 's', 'f':
+	case 's', 'f', 't':
 		if s.classOf(e.cat) == linkClass && e.flags&(hasID|hasTS|absurdTS) == hasID|hasTS {
-			out.flows = append(out.flows, flowRecord{e.id, e.ts, s.rowID(e.pid, e.tid), e.ph == 's'})
+			out.flows = append(out.flows, flowRecord{e.id + 1, e.ts, s.rowID(e.pid, e.tid), e.ph == 's'})
 		}
 	case 'M':
 		s.keepLabel(e, out)

@@ -158,7 +158,7 @@ func isFirstRun(t *recording.Timeline) bool {
 
 // describeTimeline fills in what a timeline is: one run of a graph.
 func (tr *Trace) describeTimeline() {
-	tr.Facts.Software.Framework = "TensorFlow"
+	tr.Facts.Software.Framework = recording.TensorFlowGraphs
 	tr.Steps, tr.Facts.StepsFrom = []recording.Step{wholeStep(tr.Timeline)}, recording.OneRun
 	tr.Warnings = slices.Clone(tr.Facts.Damage)
 	if len(tr.Timeline.Device.Start) == 0 {

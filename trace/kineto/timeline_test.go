@@ -54,7 +54,7 @@ func TestTimelineOfTensorFlow(t *testing.T) {
 				t.Errorf("work %d is not of %s: call %d", i, want, call)
 			}
 		}
-		if out.Facts.Software.Framework != "TensorFlow" || len(out.Steps) != 1 || out.Steps[0].Phase != phase {
+		if out.Facts.Software.Framework != recording.TensorFlowGraphs || len(out.Steps) != 1 || out.Steps[0].Phase != phase {
 			t.Errorf("%q, %+v, want %v", out.Facts.Software.Framework, out.Steps, phase)
 		}
 		if len(out.Timeline.Threads) != 2 || out.Timeline.Threads[0].PID != out.Timeline.Threads[1].PID {

@@ -84,16 +84,19 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 		whole[0].start = 0 // what launched it is not in the file: the recorder was there already
 	}
 	if repeats > 0 {
-		said := fmt.Sprintf("%s: the kernels repeat %d times, and what comes before and after is another: these "+
-			"are layers, and all of it is taken as one step.", f.missing, repeats)
+		said := fmt.Sprintf("%s: the kernels repeat %d times, and others come before and after. These may be layers: all "+
+			"of it is taken as one step.", f.missing, repeats)
 		return rhythm{whole, fmt.Sprintf(recording.OnePass+" %d layers", repeats), said}
 	}
 	all := "all of it"
 	if loaded > 0 {
 		all = "what comes after the model is on the device"
 	}
-	return rhythm{whole, recording.WholeRecording, f.missing +
-		", and no kernels repeat in it from begin to end: " + all + " is taken as one step."}
+	why := ", and no kernels repeat in it from begin to end"
+	if len(f.t.Device.Start) == 0 {
+		why = ""
+	}
+	return rhythm{whole, recording.WholeRecording, f.missing + why + ": " + all + " is taken as one step."}
 }
 
 // firstWork is when a process's device work begins.
