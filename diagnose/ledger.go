@@ -34,6 +34,7 @@ const (
 	RowProfiling  RowName = "profiling"
 	RowHung       RowName = "hung"
 	RowUnknown    RowName = "unknown" // no step was seen, or no model makes it
+	RowJudged     RowName = "judged"  // of a trace: what is judged, of a program that may or may not train
 	RowTail       RowName = "tail"
 )
 
@@ -105,7 +106,7 @@ func (l *Ledger) Recurring() (seconds float64) {
 // ComesOnce reports whether a row is what a run has once, however long it trains.
 func (n RowName) ComesOnce() bool {
 	switch n {
-	case RowEarlier, RowStartUp, RowWarmUp, RowTail, RowHung, RowUnknown:
+	case RowEarlier, RowStartUp, RowWarmUp, RowTail, RowHung, RowUnknown, RowJudged:
 		return true
 	default:
 	}
@@ -158,6 +159,7 @@ var LedgerRows = []Word{
 	{string(RowSkipping), "batches that are fetched and thrown away", ""},
 	{string(RowProfiling), "steps that a profiler recorded because Stoker asked it to", ""},
 	{string(RowHung), "no step is made any more, and nobody of the job works", ""},
+	{string(RowJudged), "of a trace: the judged part, if the file does not tell what it does", ""},
 	{string(RowUnknown), "time in which no step was seen, or steps of a program without a model", ""},
 	{string(RowTail), "from the last step to the program's end", ""},
 }

@@ -96,7 +96,7 @@ func MostlySteps(l diagnose.Ledger) bool {
 func HasMuchElse(l diagnose.Ledger) bool {
 	once := 0.0
 	for _, r := range l.Rows {
-		if r.Name.ComesOnce() && r.Name != diagnose.RowUnknown {
+		if r.Name.ComesOnce() && r.Name != diagnose.RowUnknown && r.Name != diagnose.RowJudged {
 			once += r.Share
 		}
 	}

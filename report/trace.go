@@ -119,7 +119,7 @@ func DescribePlace(f diagnose.Finding) string {
 		parts = append(parts, ShortenPlace(f.Source, 120))
 	}
 	if f.Thread != "" {
-		parts = append(parts, "thread "+Shorten(strings.TrimPrefix(f.Thread, "thread "), 60))
+		parts = append(parts, "thread "+Shorten(strings.TrimPrefix(strings.TrimPrefix(f.Thread, "thread "), "Thread "), 60))
 	}
 	if f.Kernel != "" {
 		parts = append(parts, Shorten(f.Kernel, 100))

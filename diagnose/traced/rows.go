@@ -124,7 +124,7 @@ func (t *filler) judgedRow() diagnose.RowName {
 	case t.grounds.Program == diagnose.Inference && len(t.d.Steps) > 1 && !diagnose.IsBare(t.grounds.Framework):
 		return diagnose.RowInference
 	}
-	return diagnose.RowUnknown
+	return diagnose.RowJudged
 }
 
 // measureBusy is for how long anything ran on the judged device in each of some stretches, which are in

@@ -59,9 +59,9 @@ func TestStepsWithoutAModelAreNoInference(t *testing.T) {
 		grounds diagnose.Grounds
 		want    diagnose.RowName
 	}{
-		{diagnose.Grounds{Framework: "CUDA", Program: diagnose.Inference}, diagnose.RowUnknown},
+		{diagnose.Grounds{Framework: "CUDA", Program: diagnose.Inference}, diagnose.RowJudged},
 		{diagnose.Grounds{Program: diagnose.Inference}, diagnose.RowInference},
-		{diagnose.Grounds{}, diagnose.RowUnknown},
+		{diagnose.Grounds{}, diagnose.RowJudged},
 		{diagnose.Grounds{Program: diagnose.Training}, diagnose.RowTraining},
 	} {
 		f := &filler{d: &idle.Device{Steps: make([]idle.Step, 8)}, grounds: c.grounds}
