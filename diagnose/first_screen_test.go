@@ -91,7 +91,8 @@ func TestWhoseBatchIsNoSetting(t *testing.T) {
 // A timeline of TensorFlow 1 is told in that version's words.
 func TestWordsOfGraphs(t *testing.T) {
 	for _, finding := range []string{
-		diagnose.FindingLaunchBound, diagnose.FindingElementwiseChains, diagnose.FindingDataLoaderWait, diagnose.FindingHostWork,
+		diagnose.FindingLaunchBound, diagnose.FindingElementwiseChains, diagnose.FindingDataLoaderWait,
+		diagnose.FindingHostWork,
 	} {
 		advice := diagnose.Translate(diagnose.Finding{Name: finding}, recording.TensorFlowGraphs).Advice
 		if advice == "" || strings.Contains(advice, "tf.function") || strings.Contains(advice, "model.compile") {

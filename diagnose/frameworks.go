@@ -61,9 +61,9 @@ var recordings = map[string]map[string]string{
 		FrameworkHIP:  "record the host as well: " + recordHIP,
 	},
 	LacksSteps: {
-		"":            "record five and more steps: torch.profiler.schedule(wait=1, warmup=2, active=5)",
-		FrameworkCUDA: "record five and more steps, with an NVTX range around each (nvtxRangePush(\"step\"))",
-		FrameworkHIP:  "record five and more steps, with a roctx range around each (roctxRangePush(\"step\"))",
+		"":              "record five and more steps: torch.profiler.schedule(wait=1, warmup=2, active=5)",
+		FrameworkCUDA:   "record five and more steps, with an NVTX range around each (nvtxRangePush(\"step\"))",
+		FrameworkHIP:    "record five and more steps, with a roctx range around each (roctxRangePush(\"step\"))",
 		frameworkGraphs: laterRun,
 	},
 }
@@ -162,8 +162,8 @@ var cures = map[string]map[string]string{
 			"cudaGraphLaunch), or let one kernel do more",
 		FrameworkTensorFlow: "tf.function(jit_compile=True) around the step, steps_per_execution=8 in " +
 			"model.compile, or a larger batch, so that each launch has more work",
-		frameworkGraphs: "XLA (config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1), or a larger batch, " +
-			"so that each launch has more work",
+		frameworkGraphs: "XLA (config.graph_options.optimizer_options.global_jit_level = " +
+			"tf.OptimizerOptions.ON_1), or a larger batch, so that each launch has more work",
 		frameworkJAX: "jax.jit around the whole step, jax.lax.scan over several steps, or a larger batch, " +
 			"so that each launch has more work",
 	},

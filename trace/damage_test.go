@@ -60,7 +60,7 @@ func TestBadFiles(t *testing.T) {
 		"rocprofv3's table": {"1_kernel_trace.csv", []byte(`"Kind","Agent_Id"`), "unsupported --output-format json"},
 		"Parquet":           {"CUPTI_ACTIVITY_KIND_KERNEL.parquet", []byte("PAR1abc"), "unsupported nsys export --type sqlite"},
 		"HDF5":              {"t.h5", []byte("\x89HDF\r\n\x1a\n"), "unsupported nsys export --type sqlite"},
-		"lines of files": {"t.pfw", []byte(" {\"id\":1,\"ph\":\"X\",\"args\":{\"p_idx\":1}}\n{}\n"), "unsupported torch.profiler, or run it under stoker"},
+		"lines of files":    {"t.pfw", []byte(" {\"id\":1,\"ph\":\"X\",\"args\":{\"p_idx\":1}}\n{}\n"), "unsupported torch.profiler, or run it under stoker"},
 		"lines of JSON":     {"t.jsonl", []byte("{\"start\":1,\"globalTid\":5}\n{\"start\":2}\n"), "unsupported nsys export --type sqlite"},
 		"Neuron":            {"profile.ntff", []byte("\x00\x01"), "unsupported AWS Neuron"},
 		"protobuf":          {"t", []byte("\x0a\x10\x12\x05abc"), "unsupported protobuf"},

@@ -11,9 +11,9 @@ import (
 )
 
 var computeOnCPU = Rule{
-	Class: diagnose.ComputeOnCPU,
-	Title: "The model computes on the CPU",
-	Text: "The model lies in host memory and computes on the CPU. A GPU, if there is one, is left idle.",
+	Class:  diagnose.ComputeOnCPU,
+	Title:  "The model computes on the CPU",
+	Text:   "The model lies in host memory and computes on the CPU. A GPU, if there is one, is left idle.",
 	Limits: "Without the start-up hook the model's place is not known and only suspected.",
 	check: func(c *inquiry) float64 {
 		switch {

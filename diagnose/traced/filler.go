@@ -25,8 +25,8 @@ type filler struct {
 	lost     float64       // share of the device's work that has no right time in the file
 	costs    measure.Costs
 	hasSteps bool
-	unmarked bool          // the file shows no steps: all of it is taken as one
-	oneRun   bool          // a timeline: one run of a graph, whose launches are not in the file
+	unmarked bool // the file shows no steps: all of it is taken as one
+	oneRun   bool // a timeline: one run of a graph, whose launches are not in the file
 	parts    diagnose.Parts
 	kernel   float64 // share of the window in which kernels of computation ran
 	frames   float64 // calls of Python that were recorded in it

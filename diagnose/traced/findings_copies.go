@@ -101,7 +101,8 @@ func (t *filler) findTinyCopies() (diagnose.Finding, bool) {
 	t.locateWork(&f, tiny.Largest)
 	f.Text = fmt.Sprintf("%.0f copies below 64 KiB%s go to the device, %s in the mean: each costs a call "+
 		"and a launch, not bytes: %s of the window pass before and in them",
-		float64(tiny.Count)/t.countSteps(), t.sayPerStep(), quantity.AboutBytes(float64(tiny.Bytes)/float64(max(1, tiny.Count))),
+		float64(tiny.Count)/t.countSteps(), t.sayPerStep(),
+		quantity.AboutBytes(float64(tiny.Bytes)/float64(max(1, tiny.Count))),
 		quantity.Percent(f.Share))
 	f.Advice = diagnose.TinyCopiesAdvice
 	return f, true

@@ -38,7 +38,8 @@ func fillHost(c *diagnose.Case, run *recording.Run) {
 		if n := countSpans(t, recording.LoaderSpan); n < fewToJudge {
 			c.HostLoading = diagnose.AddEvidence(nil, share, "ratio", "trace.loader",
 				"the loop is inside its loader %s of %s, for %s: whether others take as long is not known",
-				quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)), fmt.Sprintf("%d batch%s", n, quantity.Ending(n, "", "es")))
+				quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)),
+				fmt.Sprintf("%d batch%s", n, quantity.Ending(n, "", "es")))
 			return
 		}
 		c.HostLoading = diagnose.AddEvidence(nil, share, "ratio", "trace.loader",

@@ -54,7 +54,9 @@ func (s *recordStore) adoptRocprof() bool {
 
 func (s *recordStore) adoptRocprofEvent(l *looseRecord, roles map[int64]string, threads map[int64]int32) {
 	of, name := s.rows[l.row], s.names[l.name]
-	host := hostRecord{start: l.start, end: l.end, name: l.name, row: l.row, kind: recording.Runtime, shapes: -1, types: -1}
+	host := hostRecord{
+		start: l.start, end: l.end, name: l.name, row: l.row, kind: recording.Runtime, shapes: -1, types: -1,
+	}
 	work := workRecord{
 		start: l.start, end: l.end, bytes: -1, name: l.name, group: -1, row: l.row, stream: number32(of.tid),
 		perSM: blank.perSM, occupancy: blank.occ, kind: recording.Kernel,
