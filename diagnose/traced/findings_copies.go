@@ -3,6 +3,7 @@ package traced
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -32,7 +33,7 @@ func (t *filler) findPageableCopies() (diagnose.Finding, bool) {
 			quantity.AboutRate(p.Rate()), quantity.AboutBytes(float64(t.t.Device.Bytes[p.Largest])))
 	}
 	f.Text = fmt.Sprintf("%s from pageable memory%s%s: %s, and %s of %s pass while no kernel runs",
-		printCopies(float64(p.Count)/t.countSteps()), t.sayPerStep(), size,
+		printCopies(float64(p.Count)/t.countSteps()), strings.Replace(t.sayPerStep(), "per", "in a", 1), size,
 		t.grounds.Staging("the CPU stages them, the launching thread waits"), quantity.AboutSeconds(toSeconds(p.Alone)),
 		quantity.AboutSeconds(toSeconds(p.Time)))
 	f.Settings = []stoker.Change{
