@@ -52,8 +52,9 @@ const (
 	ManyReadsAdvice = "one .tolist() or .cpu() of a whole tensor before the loop over its parts, torch.stack(values).cpu() " +
 		"after it, or calls on whole tensors that need no value on the host. What only logs need: every 50 steps"
 	// LaunchAdvice is what takes launches and calls of Python off a step.
-	LaunchAdvice = "by calls on whole tensors instead of loops over their parts, and on all parameters at once " +
-		"(torch._foreach_*)"
+	LaunchAdvice = "by calls on whole tensors instead of loops over their parts (nn.LSTM instead of a cell for each time " +
+		"step, torch.func.vmap over models alike), on all parameters at once (torch._foreach_*, an optimizer's " +
+		"foreach=True). Shapes that stay the same: CUDA graphs, or torch.compile(mode=\"reduce-overhead\")"
 	// TinyCopiesAdvice is what saves many small copies.
 	TinyCopiesAdvice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
 		"pinned buffer and copy once. Scalars as Python numbers need no copy"

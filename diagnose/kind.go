@@ -16,6 +16,8 @@ const (
 	Opening      Kind = "file" // opened again for a sample
 	Parser       Kind = "parser"
 	Waits        Kind = "wait"
+	Programs     Kind = "program"    // started for each sample
+	OnDevice     Kind = "on-device"  // of each sample, by the data set
 	Chunks       Kind = "chunks"     // rows of an array that is stored in chunks
 	Rows         Kind = "row-by-row" // of tensors in memory
 	Inflating    Kind = "inflating"  // an array or a file out of a compressed archive
@@ -39,6 +41,8 @@ const (
 const (
 	Subprocess Kind = "subprocess"
 	Saving     Kind = "saving"
+	Writing    Kind = "writing"  // files other than checkpoints
+	Pickling   Kind = "pickling" // through a queue of the program's own processes
 	Logging    Kind = "logging"
 	Uploading  Kind = "uploading"
 	Plotting   Kind = "plotting"
@@ -112,7 +116,11 @@ var kindWords = map[Kind][2]string{
 		"let samples be tensors or arrays of one type and shape, so that collating is one stack. Pad and convert " +
 			"beforehand, or collate fewer, larger pieces",
 	},
-	Stacking: {"torch itself stacks samples into a batch", ""},
+	Stacking: {
+		"torch itself stacks samples into a batch",
+		"samples of fewer bytes: labels as numbers of classes (one_hot on the device), uint8 or float32 instead of " +
+			"float64, the part that is used. A batch is copied once more in a worker, and once to the device",
+	},
 	Tokenizer: {
 		"tokenising",
 		"tokens are the same in every epoch: tokenise the data set once and store it (datasets.map keeps what it " +
@@ -142,6 +150,17 @@ var kindWords = map[Kind][2]string{
 		"there it waits, not on a core",
 		"what it waits for is unknown: a timer, a lock, another process or thread. Whatever it is, prepare several " +
 			"samples at a time (threads in the data set, or more workers if the data set is split between them)",
+	},
+	Programs: {
+		"a program is started for each sample, and waited for",
+		"let a library do it within the process (PyAV, torchcodec or soundfile instead of ffmpeg and sox), or do it once " +
+			"beforehand and store what comes out as arrays. Each start takes milliseconds, and the program needs a core as well",
+	},
+	OnDevice: {
+		"the data set works on the device, or copies to it, sample by sample",
+		"let the data set return tensors in memory, and move the whole batch in the loop (.to(device, non_blocking=True)). " +
+			"Data that lie on the device: index whole batches there (x[indices] with torch.randperm on the device, or " +
+			"__getitems__ with a BatchSampler and batch_size=None), without worker processes",
 	},
 	Tables: {
 		"rows of a table are read, or worked on, one by one",
@@ -226,7 +245,19 @@ var kindWords = map[Kind][2]string{
 			"100 steps, in a thread",
 	},
 	Saving: {
-		"files are written", savingAdvice,
+		"checkpoints are written", savingAdvice,
+	},
+	Writing: {
+		"files are written",
+		"write from a thread or a process beside the loop, with a queue of a few, while the device works. Results that all " +
+			"are needed: many in a file, and as bytes (numpy.save, HDF5, Arrow), not as text. What is only " +
+			"looked at: more rarely",
+	},
+	Pickling: {
+		"objects come from or go to another process through a queue, which pickles them and sends the bytes",
+		"put tensors into a queue of torch.multiprocessing, or into shared memory (share_memory_()): then only a handle is " +
+			"sent. Let a thread take the next batch from the queue while the device works, and more processes prepare if it " +
+			"is empty. A DataLoader with worker processes does all of that",
 	},
 	Logging: {
 		"logging",
@@ -244,7 +275,8 @@ var kindWords = map[Kind][2]string{
 	Metrics: {
 		"computing metrics on the host",
 		"what only logs need: once an epoch, on the device (torchmetrics keeps its state there), or in a thread. " +
-			"What the loss needs, as a matching: for the whole batch at once, or on the device",
+			"What the loss needs, as a matching: for the whole batch at once, or on the device. What it needs of the labels " +
+			"alone, as a map of distances: in the data set's workers, or once, before training",
 	},
 	Garbage: {
 		"Python collects garbage",

@@ -41,6 +41,8 @@ func (l *Lead) Title() string {
 	switch {
 	case l.Name == RowEvaluation && l.MostlyWaitsFor() == WaitInput:
 		return "evaluation waits for its batches"
+	case l.Name == RowEvaluation && math.IsNaN(l.Idle):
+		return "evaluation takes much of the run"
 	case l.Name == RowEvaluation:
 		return "evaluation leaves the device idle"
 	case l.Name == RowCheckpoint:
@@ -130,6 +132,9 @@ func (l *Lead) Advice() string {
 	}
 	if l.Name == RowEdge && l.isOnDevice() {
 		return BesideAdvice
+	}
+	if l.Name == RowEvaluation && math.IsNaN(l.Idle) {
+		return BesideAdvice + ". Metrics of the training set: add them up while it trains, instead of a second pass"
 	}
 	if l.Name == RowEdge && slices.Contains(onceAtEdges, l.Line.Kind) {
 		return "if it needs what the epoch trained, as an evaluation or a report: by calls on whole arrays (NumPy, torch) " +

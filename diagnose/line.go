@@ -76,8 +76,11 @@ func (l Line) Short() string {
 type LoopLines struct {
 	Lines   []LoopLine // most first
 	Seconds float64    // in all of them
-	Locked  float64    // of these, waiting for Python's interpreter lock while it takes a batch over
-	Looks   float64
+	// Evaluation is where evaluation is most, and Evaluating the seconds beneath functions that are called so.
+	Evaluation recording.Place
+	Evaluating float64
+	Locked     float64 // of these, waiting for Python's interpreter lock while it takes a batch over
+	Looks      float64
 }
 
 // LoopLine is one of them. Its Share is of all samples.
@@ -97,6 +100,45 @@ func (l LoopLines) FirstOf(kinds ...Kind) (LoopLine, bool) {
 	}
 	return LoopLine{}, false
 }
+
+// Launches is the line of the function that launches most, and the seconds of all launches. Work without a frame in a
+// module's forward that mostly launches is calls of PyTorch as well. What backward launches follows from the calls of
+// the model, so its line is named only if no other one launches much.
+func (l LoopLines) Launches() (first LoopLine, seconds float64) {
+	type function struct{ file, name string }
+	calls, works := map[function]float64{}, map[function]float64{}
+	for _, line := range l.Lines {
+		switch at := (function{line.Own.File, line.Own.Function}); line.Kind {
+		case Launching:
+			calls[at] += line.Seconds
+		case HostCode:
+			works[at] += line.Seconds
+		default:
+		}
+	}
+	launches := func(line LoopLine) bool {
+		at := function{line.Own.File, line.Own.Function}
+		module := strings.HasSuffix(at.name, "forward") && calls[at] >= works[at]
+		return line.Own.File != "" && (line.Kind == Launching || line.Kind == HostCode && module)
+	}
+	for _, line := range l.Lines {
+		if launches(line) {
+			seconds += line.Seconds
+		}
+	}
+	first, _ = BusiestFunction(l.Lines, launches)
+	model, most := BusiestFunction(l.Lines, func(line LoopLine) bool {
+		return launches(line) && !strings.HasSuffix(line.Call.Function, "backward")
+	})
+	if most >= leastForward*seconds && model.Own.Function != first.Own.Function {
+		first = model
+	}
+	return first, seconds
+}
+
+// leastForward is the share of the launches from which a line is named before that of backward, which has the double
+// of what it differentiates. [J]
+const leastForward = 0.15
 
 // FirstWork is the line with most time of the kind of work that takes a server's host most; false without one.
 func (l LoopLines) FirstWork() (LoopLine, bool) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,13 @@ func (p Place) Own() bool { return p.File != "" && strings.ContainsRune("/.<", r
 
 // Imports reports whether the place is Python's own, where it loads a module.
 func (p Place) Imports() bool { return strings.HasPrefix(p.File, "frozen importlib") }
+
+// evaluates are names by which programs call the functions that evaluate a model. [J]
+var evaluates = regexp.MustCompile(
+	`(?i)(?:^|\.)_?(?:run_|do_)?(?:evaluate|evaluation|eval|validate|validation|test)(?:_\w+)?$`)
+
+// Evaluates reports whether the place is in a function of the program's own that evaluates a model, by its name.
+func (p Place) Evaluates() bool { return p.Own() && evaluates.MatchString(p.Function) }
 
 // IsAt reports whether the place is the line where, written as file:line with any folder.
 func (p Place) IsAt(where string) bool {

@@ -28,6 +28,7 @@ func Fill(run *recording.Run, c *diagnose.Case) diagnose.Ledger {
 	f.splitSteps()
 	f.nameLines()
 	f.bound()
+	f.splitUnseen()
 	if r := f.rows[diagnose.RowTraining]; r != nil && f.Requests.Known() { // a server's passes, though gradients are on
 		delete(f.rows, diagnose.RowTraining)
 		r.Name, f.rows[diagnose.RowInference] = diagnose.RowInference, r
@@ -198,6 +199,22 @@ func (f *filler) paintDevice(from, end float64) []span {
 	spans := appendSpan(nil, span{from, first, diagnose.RowStartUp})
 	spans = appendSpan(spans, span{max(from, first), last, diagnose.RowUnknown})
 	return appendSpan(spans, span{last, end, diagnose.RowTail})
+}
+
+// splitUnseen gives evaluation its part of the time in which no step was seen, by the names of the functions around
+// the launching thread's lines. For how much of it the device worked is unknown.
+func (f *filler) splitUnseen() {
+	unseen, lines := f.rows[diagnose.RowUnknown], f.LoopLines
+	if len(f.steps) > 0 || unseen == nil || !(lines.Looks >= diagnose.FewLooks) || !(lines.Evaluating > 0) {
+		return
+	}
+	part := min(1, lines.Evaluating/lines.Seconds)
+	r := f.row(diagnose.RowEvaluation)
+	r.Seconds, r.Share, r.Saves = part*unseen.Seconds, part*unseen.Share, part*unseen.Seconds
+	r.Line.Own = lines.Evaluation
+	for _, rest := range []*float64{&unseen.Seconds, &unseen.Share, &unseen.Busy, &unseen.Idle} {
+		*rest *= 1 - part
+	}
 }
 
 // addRows adds up the spans of each row.

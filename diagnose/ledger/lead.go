@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,7 +18,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		return nil
 	}
 	if !c.HasSteps && !c.HasUnfedSteps && l.Find(diagnose.RowEdge).Line.Kind != diagnose.Iterating {
-		return findLeadOfStart(l) // without steps there is nothing to compare with
+		return cmp.Or(findLeadOfStart(l), findLeadOfEvaluation(l)) // without steps there is nothing to compare with
 	}
 	steps := stat.Or(max(lossOf(l, diagnose.RowTraining), lossOf(l, diagnose.RowInference)), 0)
 	var best *diagnose.Row
@@ -65,6 +66,17 @@ func findLeadOfStart(l diagnose.Ledger) *diagnose.Lead {
 	return &diagnose.Lead{Row: start, Class: diagnose.StartUp, Every: math.NaN(), Most: mostOf(l, &start, 0)}
 }
 
+// findLeadOfEvaluation returns the evaluation of a run whose steps were not seen, if it takes much of its time beside
+// something else.
+func findLeadOfEvaluation(l diagnose.Ledger) *diagnose.Lead {
+	r, rest := l.Find(diagnose.RowEvaluation), l.Find(diagnose.RowUnknown).Seconds
+	all := r.Seconds + rest
+	if r.Seconds < max(secondsOfBeside, longBeside*all) || rest < longBeside*all {
+		return nil
+	}
+	return &diagnose.Lead{Row: r, Class: diagnose.InEvaluation, Every: math.NaN(), Most: all / rest}
+}
+
 func lossOf(l diagnose.Ledger, name diagnose.RowName) float64 {
 	r := l.Find(name)
 	return stat.Or(r.Saves, 0)
@@ -93,7 +105,7 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 // besideModel are kinds of lines that compute no model, wherever it lies.
 var besideModel = []diagnose.Kind{
 	diagnose.Subprocess, diagnose.Saving, diagnose.Logging, diagnose.Uploading, diagnose.Plotting, diagnose.Metrics,
-	diagnose.Garbage, diagnose.Profiling, diagnose.Disk, diagnose.Compiling,
+	diagnose.Garbage, diagnose.Profiling, diagnose.Disk, diagnose.Compiling, diagnose.Writing,
 }
 
 // hasNoWord reports whether the class of the steps says nothing of what the host does.

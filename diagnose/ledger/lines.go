@@ -343,8 +343,8 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		return sync, math.NaN()
 	}
 	// of no work outside of the model: the calls of the model itself
-	line, found := f.LoopLines.FirstOf(diagnose.Launching)
-	if found && line.Own.File != "" && f.LoopLines.Looks >= diagnose.FewLooks && line.Share.Point >= mostlyModel {
+	line, launches := f.LoopLines.Launches()
+	if f.LoopLines.Looks >= diagnose.FewLooks && launches > 0 && launches >= mostlyModel*f.LoopLines.Seconds {
 		return line.Line, line.Share.Point
 	}
 	return diagnose.Line{}, math.NaN()
@@ -370,6 +370,7 @@ func (f *filler) workBesideSync(seconds float64) (line diagnose.LoopLine, found 
 // ofLogs are kinds of work that comes with a value that is read of the device, to show or to keep it.
 var ofLogs = []diagnose.Kind{
 	diagnose.Pausing, diagnose.Logging, diagnose.Uploading, diagnose.Plotting, diagnose.Metrics, diagnose.Disk,
+	diagnose.Writing,
 }
 
 // mostlyWork is the share of the time between steps that a line of the program works, from which it is named though it

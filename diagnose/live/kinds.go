@@ -93,6 +93,8 @@ var knownBy = []struct {
 	},
 	{diagnose.Collate, []string{"transformers/data/data_collator.py"}, nil},
 	{diagnose.Stacking, []string{"torch/utils/data/_utils/collate.py"}, nil},
+	{diagnose.Programs, []string{"subprocess.py"}, nil},
+	{diagnose.OnDevice, []string{"torch/cuda/", "stoker/emulated.py"}, nil},
 	{diagnose.Matching, []string{"re/", "re.py", "regex/"}, nil},
 	{diagnose.Tables, []string{"pandas/core/"}, nil},
 	{diagnose.DeepCopies, []string{"copy.py"}, []string{"deepcopy", "_reconstruct"}},
@@ -131,7 +133,7 @@ var byCall = map[string]diagnose.Kind{
 	"tokenizer": diagnose.Tokenizer, "execute": diagnose.Queries, "decompress": diagnose.Inflating,
 	"loads": diagnose.Parser, "open": diagnose.Reading, "re": diagnose.Matching, "hashlib": diagnose.Hashing,
 	"random": diagnose.Drawing, "sort": diagnose.Sorting, "array": diagnose.OfLists, "tolist": diagnose.Unpacking,
-	"grow": diagnose.Growing, "write": diagnose.Disk,
+	"grow": diagnose.Growing, "write": diagnose.Writing, "device": diagnose.OnDevice,
 }
 
 // kindOfLibrary is the work of data that a library's function does; "" unknown.

@@ -51,6 +51,8 @@ func TestKindsAndPlaces(t *testing.T) {
 		{stack: places("/train.py read", "json/__init__.py loads", "json/decoder.py JSONDecoder.decode"), kind: diagnose.Parser, own: "read", call: "loads"},
 		{stack: places("/train.py Rows.__getitem__", "pandas/core/indexing.py _LocationIndexer.__getitem__", "pandas/core/internals/managers.py BlockManager.fast_xs"), kind: diagnose.Tables, own: "Rows.__getitem__", call: "_LocationIndexer.__getitem__"},
 		{stack: places("/train.py Rows.__init__", "pandas/io/parsers/readers.py read_csv"), kind: diagnose.Parser, own: "Rows.__init__", call: "read_csv"},
+		{stack: places("/train.py decode", "subprocess.py run", "subprocess.py Popen.communicate", "selectors.py select"), asleep: true, kind: diagnose.Programs, own: "decode", call: "run"},
+		{stack: places("/train.py Faces.__getitem__", "torch/cuda/__init__.py _lazy_init"), kind: diagnose.OnDevice, own: "Faces.__getitem__", call: "_lazy_init"},
 		{stack: places("/train.py Faces.__getitem__", "copy.py deepcopy", "copy.py _deepcopy_dict"), kind: diagnose.DeepCopies, own: "Faces.__getitem__", call: "deepcopy"},
 	} {
 		own, call := splitStack(c.stack)
@@ -60,9 +62,10 @@ func TestKindsAndPlaces(t *testing.T) {
 	}
 	for _, kind := range []diagnose.Kind{
 		diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Code,
+		diagnose.Programs, diagnose.OnDevice, diagnose.Writing, diagnose.Pickling,
 		diagnose.Reading, diagnose.Queries, diagnose.Matching, diagnose.Hashing, diagnose.Sorting, diagnose.Growing, diagnose.OfLists, diagnose.Unpacking,
 	} {
-		if kind.Words() == "" || (kind.Advice() == "") != (kind == diagnose.Stacking) {
+		if kind.Words() == "" || kind.Advice() == "" {
 			t.Errorf("%s has no words", kind)
 		}
 	}

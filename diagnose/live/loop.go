@@ -121,7 +121,8 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 	if l.HookMissing { // so do copies from pageable memory
 		q.Score = min(q.Score, untold)
 	}
-	if away := w.shareAway(l.Idle); away >= diagnose.AwayWhileIdle.Yes && w.Others >= busyCores {
+	others := w.Others >= busyCores || l.awaitsOwnProcess()
+	if away := w.shareAway(l.Idle); away >= diagnose.AwayWhileIdle.Yes && others {
 		q = diagnose.AskShare("Does the launching thread wait while others of the job work?", away,
 			diagnose.AwayWhileIdle, "what they do is unknown")
 	}
@@ -131,6 +132,18 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 		q = q.WithEvidence(l.Costs.Others, "cores", "machine.cpu", "other programs use %.1f cores", l.Costs.Others)
 	}
 	return q
+}
+
+// awaitsOwnProcess reports whether the launching thread mostly takes what another process of the job sends, though
+// that one may get few cores.
+func (l filler) awaitsOwnProcess() bool {
+	seconds := 0.0
+	for _, line := range l.LoopLines.Lines {
+		if line.Kind == diagnose.Pickling {
+			seconds += line.Seconds
+		}
+	}
+	return l.LoopLines.Looks >= fewLooks && seconds >= diagnose.NamedLine*l.LoopLines.Seconds
 }
 
 // fillUnfed takes what rules may ask of a loop in which no DataLoader was seen, though the
@@ -219,7 +232,7 @@ func (l filler) askAwaiting(w whereabouts) diagnose.Quantity {
 		return diagnose.Quantity{}
 	}
 	away := w.shareAway(l.Idle)
-	if !(w.Others < busyCores) {
+	if !(w.Others < busyCores) || l.awaitsOwnProcess() {
 		away = 0
 	}
 	return diagnose.AskShare("Does the launching thread wait while nothing of the job works?", away,

@@ -17,13 +17,19 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 	stacks, looks := run.FetchStacks(from, to, recording.Loading{PID: pid, Outside: true})
 	all := diagnose.LoopLines{Looks: looks}
 	type key struct{ file, function, call, name string }
-	places := map[key]int{}
+	places, evaluations := map[key]int{}, map[recording.Place]float64{}
 	for _, s := range stacks {
 		if all.Seconds += s.Seconds; awaitsInterpreter(s) {
 			all.Locked += s.Seconds
 		}
 		if len(s.Places) == 0 || from > 0 && imports(s) {
 			continue
+		}
+		if at := slices.IndexFunc(s.Places, recording.Place.Evaluates); at >= 0 {
+			all.Evaluating += s.Seconds
+			if evaluations[s.Places[at]] += s.Seconds; evaluations[s.Places[at]] > evaluations[all.Evaluation] {
+				all.Evaluation = s.Places[at]
+			}
 		}
 		kind := kindOfLoop(s)
 		own, call := splitLoop(s, kind)
@@ -127,6 +133,11 @@ var loopBy = kindsByFile{
 	}},
 }
 
+// isEmulatedLaunch reports whether a function of the emulated device gives it work: it waits only if the queue is full.
+func isEmulatedLaunch(p recording.Place) bool {
+	return p.File == "stoker/emulated.py" && recording.ContainsAny(p.Function, "launch", "copy")
+}
+
 // handsOver are functions in which a process takes over what a worker prepared: tensors in shared memory one
 // by one, and what was pickled.
 var handsOver = []string{
@@ -194,7 +205,10 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 		return diagnose.Unpacking
 	}
 	if writes(p) {
-		return diagnose.Saving
+		return diagnose.Writing
+	}
+	if p.File == queues {
+		return diagnose.Pickling
 	}
 	if p.File == serialization && strings.Contains(p.Function, "load") {
 		return "" // it reads: what a data set's line does says more
@@ -239,8 +253,15 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 			waits = true
 		case "":
 			data = cmp.Or(data, kindOfData(p))
+		case diagnose.Writing: // of a checkpoint, a figure or a log, if a function further out says so
+			data = cmp.Or(data, kind)
 		case diagnose.Launching: // a transform may be a module
 			return cmp.Or(data, kind)
+		case diagnose.DeviceWait:
+			if !s.Asleep && isEmulatedLaunch(p) {
+				kind = diagnose.Launching
+			}
+			return kind
 		default:
 			return kind
 		}
@@ -256,7 +277,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return diagnose.Preparing
 	case slices.Contains(ofNumbers, kind): // the program's own names tell more
 		return cmp.Or(kindOfNames(s.Places), kind)
-	case kind != "":
+	case kind != "" && kind != diagnose.OnDevice: // a loop moves its batch, or makes a tensor and moves that
 		return kind
 	}
 	switch kind := kindOf(s); {

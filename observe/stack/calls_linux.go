@@ -21,7 +21,8 @@ var calls = []struct {
 	text *regexp.Regexp
 }{
 	{"print", regexp.MustCompile(`\bprint\(|\bsys\.std(?:out|err)\.`)},
-	{"write", regexp.MustCompile(`\bopen\(.*["'][wax]b?\+?["']|\.(?:write\w*|tofile|flush|fsync|dump)\(|` +
+	{"write", regexp.MustCompile(`\b(?:imwrite|imsave|save_image|to_csv|to_parquet|to_json|savefig)\(|` +
+		`\bopen\(.*["'][wax]b?\+?["']|\.(?:write\w*|tofile|flush|fsync|dump)\(|` +
 		`\b(?:np|numpy)\.save\w*\(`)},
 	{"cv2.imread", regexp.MustCompile(`\bcv2\.(?:imread|imdecode|VideoCapture)\b|\bcap(?:ture)?\.read\(`)},
 	{"cv2", regexp.MustCompile(`\bcv2\.\w+\(`)},
@@ -40,6 +41,7 @@ var calls = []struct {
 	{"sort", regexp.MustCompile(`\bsorted\(|\.(?:sort|argsort|argpartition|topk)\(|\bheapq\.`)},
 	{"array", regexp.MustCompile(`\btorch\.(?:as_tensor|tensor|Tensor|FloatTensor|LongTensor)\(|` +
 		`\b(?:np|numpy)\.(?:array|asarray)\(`)},
+	{"device", regexp.MustCompile(`\.cuda\(|\.to\((?:self\.)?(?:\w+\.)?(?:device|["']cuda)`)},
 	{"tolist", regexp.MustCompile(`\.(?:tolist|item|cpu|numpy)\(\)`)},
 }
 

@@ -23,6 +23,8 @@ func TestCallIn(t *testing.T) {
 		"    at = numpy.random.choice(len(self), p=self.weights)": "random",
 		"    order = distances.argsort()[:8]":                     "sort",
 		"    ids = self.tokenizer(texts, padding='max_length')":   "tokenizer",
+		"    cv2.imwrite(str(path), mask)":                        "write",
+		"    x = self.x[i].to(self.device)":                       "device",
 		"    stoker.watch(batches)":                               "",
 		"    reopen(path)  # then open(it)":                       "",
 		"    loss = total.item()":                                 "tolist",

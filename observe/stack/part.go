@@ -79,7 +79,8 @@ func placesInFetch(stack []place, into []recording.Place) ([]recording.Place, bo
 
 // placesOutsideFetch appends the places of a stack outside a fetch: the program's own innermost
 // line and the library's function that it calls, or the outermost library's function if no line
-// is the program's. Then comes the innermost function that names the work, if that is another
+// is the program's. A function around it that evaluates the model comes first.
+// Then comes the innermost function that names the work, if that is another
 // one. If a DataLoader called the own line, as it calls a sampler, the loader's function comes
 // first. The result is false if there is no place.
 func placesOutsideFetch(stack []place, into []recording.Place, server bool) ([]recording.Place, bool) {
@@ -100,6 +101,8 @@ func placesOutsideFetch(stack []place, into []recording.Place, server bool) ([]r
 		}
 		if own := p.asPlace(); own.Own() {
 			if around := callingLoader(stack[i+1:]); around != nil {
+				into = append(into, around.asPlace())
+			} else if around := evaluating(stack[i+1:]); around != nil && !own.Evaluates() {
 				into = append(into, around.asPlace())
 			}
 			into = append(into, own)
@@ -142,6 +145,17 @@ func callingLoader(outer []place) (called *place) {
 		}
 	}
 	return called
+}
+
+// evaluating returns the program's innermost function around a line that evaluates the model, by its name; nil
+// without one.
+func evaluating(outer []place) *place {
+	for i := range outer {
+		if c := outer[i].code; c != nil && c.part == inside && outer[i].asPlace().Evaluates() {
+			return &outer[i]
+		}
+	}
+	return nil
 }
 
 // tellers are libraries whose functions say what a thread does, however deep a framework calls

@@ -18,6 +18,8 @@ func TestAround(t *testing.T) {
 		"/train.py main " + loader + " __iter__ multiprocessing/popen_fork.py _launch": {
 			"multiprocessing/popen_fork.py _launch", loader + " __init__", loader + " __iter__", "/train.py main",
 		},
+		// a function around the line evaluates the model
+		"/train.py Trainer.evaluate /train.py Net.forward": {"/train.py Net.forward", "/train.py Trainer.evaluate", "/train.py main"},
 		// transforms of a batch, which are modules
 		"/train.py main torch/nn/modules/module.py _call_impl torchvision/transforms/v2/functional/_color.py adjust_hue": {
 			"torchvision/transforms/v2/functional/_color.py adjust_hue", "torchvision/transforms/v2/_color.py transform",
