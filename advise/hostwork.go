@@ -31,18 +31,13 @@ func (a adviser) hostWork() (Fix, string) {
 		!(own > longerThanDevice*busy) || lines.Looks < diagnose.FewLooks {
 		return Fix{}, ""
 	}
-	launches, works, first := 0.0, 0.0, diagnose.LoopLine{}
+	works := 0.0
 	for _, line := range lines.Lines {
-		switch {
-		case slices.Contains(ofWaiting, line.Kind):
-			continue
-		case line.Kind == diagnose.Launching:
-			if launches += line.Seconds; first.Own.File == "" {
-				first = line
-			}
+		if !slices.Contains(ofWaiting, line.Kind) {
+			works += line.Seconds
 		}
-		works += line.Seconds
 	}
+	first, launches := lines.Launches()
 	line, seconds := diagnose.BusiestFunction(lines.Lines, func(line diagnose.LoopLine) bool {
 		return line.Own.File != "" && line.Kind != diagnose.Launching && !slices.Contains(ofWaiting, line.Kind)
 	})

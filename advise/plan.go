@@ -19,7 +19,8 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	return mindReads(a.leadWith(a.spreadOverRun(a.onEvidence(t).admit(a.propose(t)))))
 }
 
-const readsDecide = "whether the program goes on by the value: one that decides what is trained is read in each step"
+const readsDecide = "whether the program goes on by the value: one that decides what is trained is read in each step. " +
+	"Results that are all needed: launch the next batch first, and work on them meanwhile, or in a thread"
 
 // resultsDecide is the same of a program that does not train.
 const resultsDecide = "whether the program goes on by the result: one that decides what it does next is read in each step"
@@ -113,6 +114,8 @@ func (a adviser) blind() Plan {
 		return Plan{Fixes: []Fix{fix}}
 	case class == diagnose.CPUBound, class == diagnose.MainThread && len(a.run.Facts.Loaders) == 0:
 		return a.inWords()
+	case class == diagnose.Unknown && a.verdict.Idle >= mostlyIdle && len(a.run.Facts.Loaders) == 0:
+		return Plan{Fixes: a.ownLine()} // whatever the cause, the thread is there
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
 		return Plan{}
 	}
@@ -142,10 +145,14 @@ const hidesMuch = 1.25
 func (a adviser) ownLine() []Fix {
 	lines := a.verdict.Measured.LoopLines
 	works := func(line diagnose.LoopLine) bool {
-		return line.Own.File != "" && line.Kind != diagnose.Launching && !slices.Contains(ofWaiting, line.Kind)
+		return line.Own.File != "" && line.Kind != diagnose.Launching &&
+			(a.reads(line) || !slices.Contains(ofWaiting, line.Kind))
 	}
 	title := "make this line cheaper: "
 	line, seconds := diagnose.BusiestFunction(lines.Lines, works)
+	if launches := a.ownLaunches(seconds); launches.Name != "" {
+		return []Fix{launches}
+	}
 	if seconds < diagnose.NamedLine*lines.Seconds {
 		title = "make this line cheaper, and what its class does beside it: "
 		line, seconds = diagnose.BusiestClass(lines.Lines, works)
@@ -158,11 +165,50 @@ func (a adviser) ownLine() []Fix {
 		Forecast: a.atMost(min(a.atIdle(), atRemoval(seconds/lines.Seconds))),
 		Notes:    []string{line.Kind.Advice()},
 	}
-	if line.Kind == diagnose.Locking || line.Kind == diagnose.Pausing { // it does nothing that may be cheaper
+	if line.Kind == diagnose.DeviceWait {
+		fix.Title = "read whole tensors of the device, not value by value: " + line.String()
+		fix.Notes, fix.Mind = []string{diagnose.ManyReadsAdvice}, readsDecide
+	}
+	// it does nothing that may be cheaper
+	if slices.Contains([]diagnose.Kind{diagnose.Locking, diagnose.Pausing, diagnose.Pickling}, line.Kind) {
 		fix.Title, fix.At = line.Kind.Advice(), line.Short()
 		fix.Notes = []string{line.Kind.Words() + ": " + line.String()}
 	}
 	return []Fix{fix}
+}
+
+// reads reports whether a line waits for a device that is mostly idle: it reads values one by one then, and each
+// read takes a kernel and a copy that nothing hides.
+func (a adviser) reads(line diagnose.LoopLine) bool {
+	return line.Kind == diagnose.DeviceWait && a.verdict.Idle >= mostlyIdle
+}
+
+// mostlyIdle is the idle share of a device from which a thread that waits for it waits for many short answers. [J]
+const mostlyIdle = 0.5
+
+// ownLaunches proposes fewer launches if calls of the model take most of the launching thread's work, and no other
+// function as much as they. The zero Fix if not.
+func (a adviser) ownLaunches(other float64) Fix {
+	lines, works := a.verdict.Measured.LoopLines, 0.0
+	for _, line := range lines.Lines {
+		if line.Own.File != "" && !slices.Contains(ofWaiting, line.Kind) {
+			works += line.Seconds
+		}
+	}
+	first, launches := lines.Launches()
+	if first.Own.File == "" || lines.Looks < diagnose.FewLooks || launches < mostlyLaunches*works ||
+		launches < max(other, diagnose.NamedLine*lines.Seconds) {
+		return Fix{}
+	}
+	fix := Fix{
+		Name: string(diagnose.LaunchBound), Title: "launch fewer, larger kernels, mostly from " + first.String(),
+		Effort: Code, Risk: NoRisk, Forecast: a.atMost(min(a.atIdle(), atRemoval(launches/lines.Seconds))),
+		Notes: []string{diagnose.LaunchAdvice},
+	}
+	if a.verdict.Grounds.Program == diagnose.Inference {
+		fix.Title = "send several inputs through the model at once, or launch fewer kernels, mostly from " + first.String()
+	}
+	return fix
 }
 
 // besideOwnLine is a plan of a change that hides the host's work, and of the line that could be made cheaper. The
@@ -172,10 +218,15 @@ func (a adviser) besideOwnLine(fix Fix) Plan {
 	switch hides := fix.Forecast.Speedup.High; {
 	case !worthIt(fix.Forecast):
 		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
-	case hides >= hidesMuch:
+	case hides >= hidesMuch && !launchesMost(line):
 		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
 	return Plan{Fixes: append(line, fix)}
+}
+
+// launchesMost reports whether the line is one of launches, which no input prepared ahead makes fewer.
+func launchesMost(line []Fix) bool {
+	return len(line) > 0 && line[0].Name == string(diagnose.LaunchBound)
 }
 
 // inWords advises where nothing tells of a DataLoader, so that there is no setting to

@@ -173,7 +173,11 @@ func (a adviser) proposeCores() (Fix, string) {
 		fix.Title = "raise the CPU quota"
 		need = max(min(need, m.Processors()), a.base.Cores)
 	}
-	if fix.Title == moreCores {
+	if fix.Title == moreCores && m.Allowed > 0 && m.Allowed < m.CPUs && m.Quota == 0 {
+		fix.Title += fmt.Sprintf(": its affinity mask has %d of the %s here. A scheduler or taskset narrows it, or a library "+
+			"at import, which os.sched_setaffinity(0, range(os.cpu_count())) undoes, in worker_init_fn too",
+			m.Allowed, quantity.Many(m.CPUs, "processor"))
+	} else if fix.Title == moreCores {
 		fix.Notes = append(fix.Notes, "--cpus-per-task, docker run --cpus or --cpuset-cpus, and taskset give cores")
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: quantity.Digits(from, 2), To: need}}

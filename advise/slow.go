@@ -9,7 +9,7 @@ import (
 // leadWithLine puts a cheaper line before another machine, if most of preparing a batch goes into that line: a
 // program is changed sooner than a machine, and then needs fewer cores.
 func (a adviser) leadWithLine(fixes []Fix) {
-	if len(fixes) == 0 || fixes[0].Title != anotherMachine || len(a.verdict.Lines) == 0 ||
+	if len(fixes) == 0 || fixes[0].Title != anotherMachine && !a.startsPrograms() || len(a.verdict.Lines) == 0 ||
 		a.verdict.Lines[0].Share.Point < mostOfBatch {
 		return
 	}

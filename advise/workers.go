@@ -45,17 +45,8 @@ func (a adviser) workers() (Fix, string) {
 		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x",
 			quantity.Percent(a.verdict.Stall))
 	}
-	if a.verdict.Class == diagnose.SlowSamples {
-		return fix, "few slow samples hold the others up: more workers take memory and wait as well"
-	}
-	if a.crowded() {
-		return fix, a.countThreads() + ": one more worker adds as many threads"
-	}
-	if a.verdict.Class == diagnose.HandsOver {
-		return fix, "the loop takes batches over more slowly than the workers prepare them"
-	}
-	if a.shareOfRows() > 0 {
-		return fix, "index whole batches first: then a batch takes less than handing it over from a worker"
+	if why := a.whyNoWorkers(now); why != "" {
+		return fix, why
 	}
 	if a.costs.Uncounted || a.costs.Cluster != nil {
 		return Fix{}, "" // the finding of the trace says what can be said, or cluster
@@ -70,6 +61,11 @@ func (a adviser) workers() (Fix, string) {
 		return fix, "the gain of one more is unknown: " + strings.Join(append(f.Notes, "its costs are unknown"), ", ")
 	}
 	best, cut := a.bestWorkers(now)
+	if a.startsPrograms() {
+		if best = min(best, int(a.costs.Cores)); best <= now {
+			return fix, "each worker waits for a program that takes a core, and there is none left"
+		}
+	}
 	if best <= now {
 		if cut != "" && cut == a.alters(max(best, now)+1) {
 			return fix, cut
@@ -105,6 +101,33 @@ func (a adviser) workers() (Fix, string) {
 			`workers must be able to start: with "spawn" or "forkserver" (the default since Python 3.14) the script needs if __name__ == "__main__"`)
 	}
 	return fix, ""
+}
+
+// whyNoWorkers says why more of them would be in vain, or cannot be; "" if they may help.
+func (a adviser) whyNoWorkers(now int) string {
+	if a.verdict.Class == diagnose.SlowSamples {
+		return "few slow samples hold the others up: more workers take memory and wait as well"
+	}
+	if a.crowded() {
+		return a.countThreads() + ": one more worker adds as many threads"
+	}
+	if a.verdict.Class == diagnose.HandsOver {
+		return "the loop takes batches over more slowly than the workers prepare them"
+	}
+	if a.shareOfRows() > 0 {
+		return "index whole batches first: then a batch takes less than handing it over from a worker"
+	}
+	if now == 0 && len(a.verdict.Lines) > 0 && a.verdict.Lines[0].Kind == diagnose.OnDevice {
+		return "the data set works on the device: a worker process that is forked cannot"
+	}
+	return ""
+}
+
+// startsPrograms reports whether preparing a batch mostly waits for programs that it starts: each needs a core while
+// its worker sleeps, and no figure of the workers has that.
+func (a adviser) startsPrograms() bool {
+	lines := a.verdict.Lines
+	return len(lines) > 0 && lines[0].Kind == diagnose.Programs && lines[0].Share.Point >= mostOfBatch
 }
 
 // sayEnough says why so many workers are the right number.
