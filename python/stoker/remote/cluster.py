@@ -15,6 +15,7 @@ from .._warning import say_once
 from . import here
 
 _PATIENCE = 180.0  # seconds [J] for actors to start: Ray starts a Python for each, which imports torch
+_SILENT = 20.0  # of these [J] in which no line says so
 _SPARE_CALLS = 2  # calls of an actor that run beside those that wait for batches
 LOCAL = "local"
 _AGAIN = 30.0  # seconds [J] in which a head that did not answer is not asked again
@@ -53,8 +54,11 @@ def start_actors(count: int, address: str, ahead: int) -> list[Actor]:
     kind = ray.remote(_actor_class()).options(max_concurrency=calls, **_placement(ray, address), runtime_env={"env_vars": _environment()})
     actors = [kind.remote() for _ in range(count)]
     asked = [each.call.remote("name_node") for each in actors]
-    _, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE)
-    lack = Lack(f"{len(waiting)} of {count} workers found no node with room in {_PATIENCE:.0f} s; `ray status` lists what is free")
+    _, waiting = ray.wait(asked, num_returns=count, timeout=_SILENT)
+    if waiting:
+        say_once(f"{len(waiting)} of {count} workers wait for a node with room, up to {_PATIENCE:.0f} s; `ray status` lists what is free")
+        _, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE - _SILENT)
+    lack = Lack(f"{len(waiting)} of {count} workers found no node with room in {_PATIENCE:.0f} s")
     if not waiting:
         try:
             places = ray.get(asked)
