@@ -397,7 +397,8 @@ def compare(arguments):
 def measure(arguments):
     """Print the trainer's node's CPU a batch, batches and MB a second, by workers; the median of rounds in turn.
 
-    Of two epochs with the same workers the second counts. Ray's own processes are those of the trainer's node.
+    Of two epochs with the same workers the second counts. Ray's own processes are those of the trainer's node. With --held they, the
+    script and its local workers share so many cores.
     """
     print("| work | workers | where | batches/s | MB/s | CPU-ms a batch: trainer | its local workers | Ray there |")
     print("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
@@ -407,7 +408,7 @@ def measure(arguments):
                 found = {"this node": [], "Ray": []}
                 for _ in range(arguments.rounds):
                     for where, address in (("this node", None), ("Ray", own.address)):
-                        found[where].append(time_epoch(kind, workers, address, own.head_node))
+                        found[where].append(time_epoch(kind, workers, address, own.head_node, arguments.held))
                 for where, rounds in found.items():
                     rates = [each["batches"] / each["seconds"] for each in rounds]
                     size = rounds[0]["bytes"] / rounds[0]["batches"] / 1e6
@@ -420,15 +421,44 @@ def say_spread(values):
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
-def time_epoch(kind, workers, address, head):
+@contextlib.contextmanager
+def held(cores):
+    """Yields a function that holds processes to so many cores together. It takes root."""
+    if not cores:
+        yield lambda pids: None
+        return
+    old = Path("/sys/fs/cgroup/cpu")
+    group = (old if old.is_dir() else old.parent) / f"stoker-bench-{os.getpid()}"
+    group.mkdir()
+
+    def move(pids, to=group):
+        for pid in pids:
+            with contextlib.suppress(OSError):  # it has ended
+                (to / "cgroup.procs").write_text(str(pid))
+
+    try:
+        (group / ("cpu.cfs_quota_us" if old.is_dir() else "cpu.max")).write_text(str(int(100_000 * cores)))
+        yield move
+    finally:
+        move((group / "cgroup.procs").read_text().split(), group.parent)
+        group.rmdir()
+
+
+def processes_of(node):
+    return [each.process.pid for group in node.all_processes.values() for each in group]
+
+
+def time_epoch(kind, workers, address, head, cores=None):
     """Run the script; returns the figures of its second epoch, with the CPU that each used meanwhile."""
     script = subprocess.Popen(command(kind, workers, 2, address), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    rays = [each.process.pid for group in head.all_processes.values() for each in group] if address else []
+    rays = processes_of(head) if address else []
     looks = []
-    for line in script.stdout:
-        below = children(script.pid)
-        looks.append({"trainer": cpu_of(script.pid), "workers": sum(map(cpu_of, below)), "Ray": sum(map(cpu_of, rays))})
-    told = script.stderr.read()
+    with held(cores) as hold:
+        for line in script.stdout:
+            below = children(script.pid)
+            hold([script.pid, *below, *rays])
+            looks.append({"trainer": cpu_of(script.pid), "workers": sum(map(cpu_of, below)), "Ray": sum(map(cpu_of, rays))})
+        told = script.stderr.read()
     if script.wait() or len(looks) != 2 or bool(address) != ("run in the Ray cluster" in told):
         raise SystemExit(f"{kind}: {told[-2000:]}")
     return {**json.loads(line), "used": {who: looks[1][who] - looks[0][who] for who in looks[0]}}
@@ -542,6 +572,7 @@ def main():
     parser.add_argument("--workers", type=int, nargs="+", default=[4, 8, 16])
     parser.add_argument("--work", nargs="+", choices=TIMED, default=list(TIMED), help="in cost: asleep, or photos that are decoded")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--held", type=float, help="in cost: cores of the trainer's node")
     parser.add_argument("--of", nargs="+", choices=("actor", "node", "silence"), default=["actor", "node", "silence"], help=f"silence: a node stands still for {SILENCE} s")
     parser.add_argument("--kills", type=int, default=30, help="of each")
     parser.add_argument("--epochs", type=int, default=20)

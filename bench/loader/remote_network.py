@@ -7,8 +7,9 @@
 
 A head, a trainer's node and two nodes with cores have a namespace of processes each, and addresses at 10.55.0.1 and on. A bridge joins
 them; for `latency` a switch of ours, which passes each packet on later (tc's netem is not in every kernel). A cut takes a node's
-link down and up again. `head` kills all processes of the head's node; the nodes then give up after --patience seconds instead of
-Ray's 60. Each batch must come once, in order, equal to the script alone. The exit code is 1 if one does not.
+link down and up again; the head gives a node up after --misses. `head` kills all processes of the head's node; the nodes then give
+up after --patience seconds instead of Ray's 60. Each batch must come once, in order, equal to the script alone. The exit code is 1 if
+one does not.
 """
 
 import argparse
@@ -212,8 +213,9 @@ def play(kind, nodes, epochs, strike, chance):
     came = collections.Counter(lines)
     lost, twice = collections.Counter(alone) - came, came - collections.Counter(alone)
     found = {"kind": kind, "hits": hits, "code": code, "batches": len(lines), "equal": lines == alone, "prefix": lines == alone[: len(lines)]}
-    # what comes before an error that the script was told of is not lost
-    return {**found, "lost": 0 if code and found["prefix"] else lost.total(), "twice": twice.total(), "stay": len(actors()), "load": os.getloadavg()[0], "said": told}
+    # what would come after an error that the script was told of is not lost
+    raised = code and found["prefix"] and any(line.startswith("Traceback") for line in told)
+    return {**found, "lost": 0 if raised else lost.total(), "twice": twice.total(), "stay": len(actors()), "load": os.getloadavg()[0], "said": told}
 
 
 def kill_heads(arguments):
@@ -237,10 +239,10 @@ def kill_heads(arguments):
 def cut_network(arguments):
     wrong = done = 0
     while done < arguments.times:
-        with cluster() as nodes:
+        with cluster(RAY_health_check_failure_threshold=str(arguments.misses)) as nodes:
 
             def strike():
-                name = random.choice(NODES[1:])
+                name = random.choice(arguments.nodes)
                 cut(name, arguments.seconds)
                 for each in NODES[2:]:
                     if nodes[each].poll() is not None:  # the head gave it up
@@ -312,6 +314,8 @@ def main():
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=30, help="of a cut")
     parser.add_argument("--patience", type=int, default=8)
+    parser.add_argument("--misses", type=int, default=20, help="answers that the head waits for in `cut`; Ray's own 5 end a trainer's node")
+    parser.add_argument("--nodes", nargs="+", choices=NODES[1:], default=NODES[1:], help="to cut")
     parser.add_argument("--kinds", nargs="+", default=["tokens", "stream"])
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--chance", type=float, default=0.03, help="of a cut or a death, after each batch")

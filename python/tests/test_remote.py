@@ -29,7 +29,11 @@ class Box:
     def __init__(self, value):
         self.value = value
 
+os.dup2(0, 900)
+
 class Random(Dataset):
+    def __init__(self):
+        self.files = [("/proc/self/fd/900", 0)]  # this process has it, and a worker elsewhere does not
     def __len__(self):
         return 40
     def __getitem__(self, i):
@@ -169,6 +173,7 @@ class RemoteTest(unittest.TestCase):
     def test_the_same_batches(self):
         alone, fed = self.run_alone("map,stream"), self.run_fed("map,stream")
         self.assertIn("2 workers run in the Ray cluster", fed.stderr)
+        self.assertRegex(fed.stderr, "node .* has no /proc/self/fd/900, which the data set names")
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
         self.assertEqual(alone.returncode, 0, alone.stderr)
 
@@ -206,7 +211,7 @@ class RemoteTest(unittest.TestCase):
     def test_what_feed_refuses(self):
         import stoker
 
-        for wrong in {"ray": ""}, {"workers": 4}, {"ray": "auto", "workers": 0}, {"ray": "auto", "workers": "4"}:
+        for wrong in {"ray": ""}, {"ray": "host"}, {"ray": "ray://host:10001"}, {"ray": 6379}, {"workers": 4}, {"ray": "auto", "workers": 0}, {"ray": "auto", "workers": "4"}:
             with self.assertRaisesRegex(ValueError, "expected"):
                 stoker.feed(**wrong)
 

@@ -44,6 +44,8 @@ func TestFeedUsage(t *testing.T) {
 		{[]string{"feed", "--check", "x", "--threads", "-1"}, cli.ExitUsage, "--threads -1"},
 		{[]string{"feed", "--ray", "auto", "--check", "x"}, cli.ExitUsage, "--ray"},
 		{[]string{"feed", "--ray", "", "--", "true"}, cli.ExitUsage, "--ray"},
+		{[]string{"feed", "--ray", "host", "--", "true"}, cli.ExitUsage, "HOST:PORT"},
+		{[]string{"feed", "--ray", "ray://host:10001", "--", "true"}, cli.ExitUsage, "HOST:PORT"},
 		{[]string{"feed", "--ray-labels", "zone=a", "--", "true"}, cli.ExitUsage, "--ray ADDRESS"},
 		{[]string{"feed", "--ray", "auto", "--ray-labels", "zone", "--", "true"}, cli.ExitUsage, "NAME=VALUE"},
 		{[]string{"feed", "--ray", "auto", "--ray-resources", "CPU=x", "--", "true"}, cli.ExitUsage, "NAME=AMOUNT"},

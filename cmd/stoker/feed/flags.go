@@ -3,6 +3,7 @@ package feed
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +46,7 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 		return errors.New("--fd, --socket, --check and a command exclude each other: give one")
 	case given("verify") && (!command || f.compared < 1):
 		return fmt.Errorf("--verify %d: a number of batches from 1, and a command behind --, are expected", f.compared)
-	case given("ray") && (!command || f.ray == ""):
+	case given("ray") && (!command || !isCluster(f.ray)):
 		return fmt.Errorf("--ray %q: the address of a cluster (auto, HOST:PORT or local), and a command behind --, "+
 			"are expected", f.ray)
 	case (given("ray-resources") || given("ray-labels")) && f.ray == "":
@@ -71,6 +72,13 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 		return errors.New("--record is for the daemon, and --check prints what it found")
 	}
 	return nil
+}
+
+// isCluster reports whether a text names a Ray cluster. A URL is of Ray's clients, which have no object store here.
+func isCluster(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	_, wrong := strconv.ParseUint(port, 10, 16)
+	return address == "auto" || address == "local" || (err == nil && wrong == nil && host != "")
 }
 
 // isPairs reports whether a text is a list of NAME=VALUE, or empty.

@@ -5,6 +5,7 @@
     here.py      a process in the place of an actor that the cluster cannot replace
     workers.py   the queues, the event and the processes that an iterator gets from multiprocessing
     actor.py     runs in Ray: the worker loop, with queues that Ray fills and empties
+    paths.py     which files a data set names, for nodes that do not have them
     depth.py     how many batches are asked for ahead
     packing.py   a batch as one array of bytes, which Ray keeps in its object store
 

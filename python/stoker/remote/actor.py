@@ -52,6 +52,9 @@ class Worker:
 
         return os.uname().nodename, ray.get_runtime_context().get_node_id()
 
+    def list_missing(self, paths: list[str]) -> list[str]:
+        return [path for path in paths if not os.path.exists(path)]
+
     def begin(self, shared: bytes, own: bytes, first: int) -> None:
         """Start the loop.
 

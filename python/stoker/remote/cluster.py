@@ -15,6 +15,7 @@ from .._warning import say_once
 from . import here
 
 _PATIENCE = 180.0  # seconds [J] for actors to start: Ray starts a Python for each, which imports torch
+_SILENT = 20.0  # of these [J] in which no line says so
 _SPARE_CALLS = 2  # calls of an actor that run beside those that wait for batches
 LOCAL = "local"
 _AGAIN = 30.0  # seconds [J] in which a head that did not answer is not asked again
@@ -24,6 +25,7 @@ HERE = "this machine"
 _ANSWER = 10.0  # seconds [J] in which a cluster takes a connection
 _NAMED = 4  # nodes in a line
 _PATIENT = "RAY_gcs_rpc_server_reconnect_timeout_s"  # Ray ends this program so many seconds after the head, 60 by itself
+_LONGER = "RAY_health_check_failure_threshold=20"  # which survives a cut of 30 s; Ray's own 5 does not
 _FOR_EVER = "1000000"  # seconds, which are milliseconds of 32 bits
 _DIGITS = 6  # of Ray's number of a node, which has 56
 
@@ -52,8 +54,11 @@ def start_actors(count: int, address: str, ahead: int) -> list[Actor]:
     kind = ray.remote(_actor_class()).options(max_concurrency=calls, **_placement(ray, address), runtime_env={"env_vars": _environment()})
     actors = [kind.remote() for _ in range(count)]
     asked = [each.call.remote("name_node") for each in actors]
-    _, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE)
-    lack = Lack(f"{len(waiting)} of {count} workers found no node with room in {_PATIENCE:.0f} s; `ray status` lists what is free")
+    _, waiting = ray.wait(asked, num_returns=count, timeout=_SILENT)
+    if waiting:
+        say_once(f"{len(waiting)} of {count} workers wait for a node with room, up to {_PATIENCE:.0f} s; `ray status` lists what is free")
+        _, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE - _SILENT)
+    lack = Lack(f"{len(waiting)} of {count} workers found no node with room in {_PATIENCE:.0f} s")
     if not waiting:
         try:
             places = ray.get(asked)
@@ -64,6 +69,20 @@ def start_actors(count: int, address: str, ahead: int) -> list[Actor]:
     for each in actors:
         ray.kill(each)
     raise lack
+
+
+def say_what_is_missing(actors: list[Actor], paths: list[str]) -> None:
+    """Say which of the trainer's paths a node does not have, before a fetch fails there."""
+    import ray
+
+    if not paths:
+        return
+    asked = {each.node: each.handle.call.remote("list_missing", paths) for each in actors}
+    for node, answer in asked.items():
+        with contextlib.suppress(ray.exceptions.RayError):  # its death is found later, and a slow disk is no fault
+            if missing := ray.get(answer, timeout=_ANSWER):
+                more = f" and {len(missing) - 1} more" if missing[1:] else ""
+                say_once(f"node {node} has no {missing[0]}{more}, which the data set names: fetches that read it will fail")
 
 
 def start_another(address: str, ahead: int) -> Actor:
@@ -97,7 +116,7 @@ def _find_head() -> None:
         raise
     own = ray.get_runtime_context().get_node_id()
     if not any(node["Alive"] and node["NodeID"] == own for node in ray.nodes()):
-        raise OSError("it gave this node up")
+        raise OSError(f"it gave this node up, and Ray ends its programs: with {_LONGER} its head waits longer")
 
 
 def kill(handle: Any) -> None:
@@ -158,8 +177,10 @@ def _connect(address: str) -> Any:
                 ray.init(address, logging_level="ERROR", log_to_driver=False, **more)
             _leave_stdout()
             _leave_errors()
-        except Exception as error:
+        except OSError as error:
             raise Lack(f"Ray at {address} does not answer: {error} (`ray start --head` starts one)") from None
+        except Exception as error:  # other versions of Ray or Python are there, or another token
+            raise Lack(f"Ray at {address} does not take this program: {' '.join(str(error).split())}") from None
     return ray
 
 

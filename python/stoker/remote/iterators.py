@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,12 @@ _CONTEXT = "_DataLoader__multiprocessing_context"  # where a loader has the modu
 
 
 _MOST_WORKERS = 4096  # as stoker feed --workers takes
+_ADDRESS = re.compile(r"auto|local|[^/\s]+:[0-9]{1,5}")  # as stoker feed --ray takes
 
 
 def choose_cluster(address: str | None, workers: int | None) -> None:
     """Let workers run in the Ray cluster at an address from now on, as `stoker feed --ray` does."""
-    if not address:
+    if not (isinstance(address, str) and _ADDRESS.fullmatch(address)):
         raise ValueError(f'stoker.feed(ray={address!r}, workers={workers!r}): the address of a Ray cluster is expected: "auto", "HOST:PORT" or "local"')
     if workers is not None and not (type(workers) is int and 1 <= workers <= _MOST_WORKERS):
         raise ValueError(f"stoker.feed(workers={workers!r}): 1 to {_MOST_WORKERS} workers for each DataLoader are expected")

@@ -20,7 +20,7 @@ from ray import cloudpickle
 from torch._utils import ExceptionWrapper
 
 from .._warning import say
-from . import cluster, figures, packing
+from . import cluster, figures, packing, paths
 from .actor import COMPARED
 from .depth import MOST_MORE
 
@@ -44,6 +44,7 @@ class Context:
         self.ahead = loader.prefetch_factor or 1
         self.most_ahead = self.ahead + MOST_MORE
         self.actors = cluster.start_actors(loader.num_workers, address, self.most_ahead)
+        cluster.say_what_is_missing(self.actors, paths.find_paths(loader.dataset))
         self.store = cluster.find_own_store()
         self.persistent = loader.persistent_workers
         self.shared = ray.put(shared)
