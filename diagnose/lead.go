@@ -17,6 +17,7 @@ type Lead struct {
 	Most   float64 // by how much the run gets faster at most without what the row loses
 	Every  float64 // steps from one time to the next; NaN if that is not regular
 	Ranks  bool    // several ranks train
+	Passes bool    // the run never trains
 	Beside string  // what else a reader has to know: who has the cores; "" nothing
 }
 
@@ -125,6 +126,14 @@ func (l *Lead) often() string {
 // onceAtEdges are kinds of work between two epochs that need not be done again for each.
 var onceAtEdges = []Kind{HostCode, Preparing, Tables, DeepCopies, Drawing}
 
+// adviceOfPasses is the advice of kinds of lines for a run that never trains: each pass owes somebody its result.
+var adviceOfPasses = map[Kind]string{
+	Syncing: "send several inputs through the model at once, or give the device the next ones before the results of these " +
+		"are read (a thread, or two batches in flight): at each read nothing else is queued",
+	Locking: "it waits there for its next input: if nobody sends one, nothing is wrong. If inputs wait, let who sends them " +
+		"run ahead (a queue of several), and take several at once",
+}
+
 // Advice is what to do, in the program's own terms; "" if only the settings tell.
 func (l *Lead) Advice() string {
 	if l.Name == RowStartUp && l.IsOwnWork() {
@@ -145,6 +154,9 @@ func (l *Lead) Advice() string {
 		return "add up on the device what each batch gives, as the loss and the hits, and read it once, at the end: after " +
 			"each read nothing is queued, and the device idles. Larger batches have fewer of them, and evaluation keeps " +
 			"nothing for backward"
+	}
+	if advice := adviceOfPasses[l.Line.Kind]; l.Passes && advice != "" {
+		return advice
 	}
 	if l.Line.Kind == Launching && l.Ranks && strings.Contains(l.Line.Call.Function, "backward") {
 		return "ranks exchange their gradients there: with accumulation only in its last backward (no_sync() around the others, " +

@@ -41,7 +41,7 @@ const leastOfHour = 3
 // showsAnHour reports whether what was judged may go on for an hour: a trace of a start, or of a step or two, shows
 // what comes once.
 func showsAnHour(run *recording.Run, v diagnose.Verdict) bool {
-	if run.Timeline == nil || v.Device < 0 {
+	if v.Device < 0 {
 		return true
 	}
 	return v.Class != diagnose.StartUp && run.Facts.MarksSteps() && len(v.Costs.Window.Steps) >= leastOfHour

@@ -20,7 +20,7 @@ func half(power []float64) (*recording.Run, diagnose.Verdict) {
 		series.T, series.V = append(series.T, float64(i)), append(series.V, watts)
 	}
 	run.Series = append(run.Series, series)
-	v := diagnose.Verdict{Class: diagnose.MainThread, Idle: 0.5, Stall: 0.4}
+	v := diagnose.Verdict{Device: -1, Class: diagnose.MainThread, Idle: 0.5, Stall: 0.4}
 	v.Costs.Window = recording.Window{PID: 1, Start: 0, End: 100}
 	return run, v
 }

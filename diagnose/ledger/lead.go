@@ -33,7 +33,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	}
 	lead := &diagnose.Lead{
 		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, best, steps),
-		Ranks: exchanges(c),
+		Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
 	}
 	if best.Name == diagnose.RowBetween {
 		if class == diagnose.CPUBound {
