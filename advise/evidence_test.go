@@ -67,6 +67,7 @@ func exchangeLoop(collective string, learns bool) *kinetoFile {
 			k.launch(at+20+10*float64(i), 700, "aten::mm", tensorGEMM)
 		}
 		if learns {
+			k.put("user_annotation", "DistributedDataParallel.forward", at+10, 110, 1, "")
 			k.put("cpu_op", "autograd::engine::evaluate_function: MmBackward0", at+130, 10, 1, "")
 		}
 		k.launch(at+150, 2700, "", collective)
@@ -83,13 +84,19 @@ func TestAdviceOfTrainingIsForTraining(t *testing.T) {
 		collective string
 		learns     bool
 		program    diagnose.Program
+		calls      bool // collectives of its own, without DistributedDataParallel
 		advised    bool
 	}{
-		"training":                     {allReduce, true, diagnose.Training, true},
-		"inference":                    {allReduce, false, diagnose.Inference, false},
-		"training, exchanging experts": {allToAll, true, diagnose.Training, false},
+		"training":                     {allReduce, true, diagnose.Training, false, true},
+		"training by calls of its own": {allReduce, true, diagnose.Training, true, false},
+		"inference":                    {allReduce, false, diagnose.Inference, false, false},
+		"training, exchanging experts": {allToAll, true, diagnose.Training, false, false},
 	} {
-		run := exchangeLoop(c.collective, c.learns).read(t)
+		k := exchangeLoop(c.collective, c.learns)
+		if c.calls {
+			k.events = slices.DeleteFunc(k.events, func(event string) bool { return strings.Contains(event, "DistributedDataParallel") })
+		}
+		run := k.read(t)
 		v := judge.Judge(run)
 		plan := advise.Rank(run, v)
 		if v.Grounds.Program != c.program || v.Class != diagnose.NetworkBound {

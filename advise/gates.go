@@ -256,7 +256,7 @@ func (g *gain) checkRank() string {
 var ofExchange = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
 
 // checkHostWork refuses to move the host's work if something else is the limit, if the work is to launch the device's,
-// and if it is a first call, which takes long once.
+// and if it comes once: a first call, or one gap of the only step.
 func (g *gain) checkHostWork() string {
 	if g.fix.Name != Overlap {
 		return ""
@@ -272,6 +272,8 @@ func (g *gain) checkHostWork() string {
 			"program that keeps time, as for frames of a video, looks so", quantity.AboutSeconds(1/rate), rate)
 	case diagnose.IsBare(g.verdict.Grounds.Framework) && g.verdict.Grounds.Traffic.Read:
 		return "the host reads what the device computed, and may need it for the work that is next"
+	case work.Once:
+		return "one gap of the only step has most of it: whether it comes again is not known"
 	case work.IsFirstCall():
 		return fmt.Sprintf("%s takes long before the first kernel: a first call does, and it comes once", work.In)
 	}

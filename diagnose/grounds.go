@@ -22,6 +22,7 @@ type Grounds struct {
 	Torch     bool               // PyTorch is known to be there; its absence, where Framework is "", is not
 	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
+	OwnReduce bool               // a trace shows the host's operators, and no DistributedDataParallel
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
 	Joined    bool               // direct links between the machine's devices: NVLink, Infinity Fabric
 	OneOwner  bool               // one process drives several devices
@@ -47,6 +48,7 @@ type Grounds struct {
 type HostWork struct {
 	In    string // the function, operator or range with most of it; "" if nothing of it was recorded
 	First bool   // most of the longest gap is before the first kernel
+	Once  bool   // one gap of the only step has most of it
 }
 
 // launchers are parts of the names of calls whose own work is to launch the device's.
@@ -168,6 +170,8 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 		return "only the optimizer's steps are in the file: what a larger batch takes is not"
 	case g.Program != Training && slices.Contains(ofTraining, s):
 		return "no backward pass and no optimizer were recorded: this is about training"
+	case g.OwnReduce && slices.Contains(ofGradients, s):
+		return "DistributedDataParallel is not in the file: the program exchanges otherwise"
 	case slices.Contains(ofGradients, s) && (g.Exchange == recording.Activations || g.Exchange == recording.Weights):
 		return "the collectives exchange no gradients: " + exchangeWords[g.Exchange]
 	}
@@ -225,6 +229,8 @@ func (g Grounds) ExchangeAdvice() string {
 	advice := exchangeAdvice[g.Exchange]
 	if g.Exchange == recording.Weights && g.Program != Training || g.Program == UnknownProgram {
 		advice = exchangeAdvice[recording.UnknownExchange]
+	} else if g.OwnReduce && g.Exchange != recording.Activations && g.Exchange != recording.Weights {
+		advice = ownReduceAdvice
 	}
 	if g.Joined {
 		advice = joinedAlready.Replace(advice)
@@ -253,6 +259,10 @@ func ProgramOf(f recording.Facts) Program {
 	return UnknownProgram
 }
 
+// ownReduceAdvice is for a training program that reduces gradients by calls of its own.
+const ownReduceAdvice = "send gradients while backward still computes, several in a call, in 16 bit. Compare the ranks: one " +
+	"that waits for a slower one is not helped"
+
 // exchangeAdvice is what to do about collectives that carry no gradients, or of a program
 // that has none.
 var exchangeAdvice = map[recording.Exchange]string{
@@ -264,6 +274,6 @@ var exchangeAdvice = map[recording.Exchange]string{
 	recording.Activations: "start the exchange on a stream of its own before work that does not need it, send 16 " +
 		"bit or 8 bit, and place tables or experts so that ranks have equal loads. Compare the ranks: one that waits " +
 		"for a slower one is not helped",
-	recording.Weights: "gather the next layer's weights while this one computes (prefetching of FSDP or ZeRO-3), " +
-		"or shard over fewer ranks. Compare the ranks: one that waits for a slower one is not helped",
+	recording.Weights: "gather the next layer's weights while this one computes (FSDP and ZeRO-3 have settings " +
+		"for it), or shard over fewer ranks. Compare the ranks: one that waits for a slower one is not helped",
 }

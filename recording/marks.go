@@ -22,12 +22,15 @@ var loaderSpans = []string{
 	"[pl][profile][_PredictionLoop].predict_next",
 }
 
-// tfdata are the operators of TensorFlow that pass the next batch of a tf.data pipeline to the
-// loop, in the forms of XLA's profiler: "IteratorGetNext: IteratorGetNext",
+// tfdata are the operators of TensorFlow that pass the next batch of a tf.data pipeline, or of the queues of version 1,
+// to the loop, in the forms of XLA's profiler: "IteratorGetNext: IteratorGetNext",
 // "cond/IteratorGetNextAsOptional_4:IteratorGetNextAsOptional", "IteratorGetNextOp::DoCompute".
 // The pipeline's own spans, Iterator::…, also run ahead in other threads, where they are no
 // wait.
-var tfdata = []string{"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"}
+var tfdata = []string{
+	"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional",
+	"QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo", "QueueDequeueUpToV2",
+}
 
 // TFDataWait reports whether a span is TensorFlow's wait for the next batch. It may be on a
 // different thread than the one that launches work.
@@ -380,6 +383,11 @@ func DataShaped(name string) bool {
 // SplitsLayers reports whether a name is of a layer that ranks compute together (Megatron's tensor parallelism): its
 // all-reduces carry what the layer computed.
 func SplitsLayers(name string) bool { return ContainsAny(name, "ModelParallelRegion", "VocabParallel") }
+
+// ReducesBuckets reports whether a name is of PyTorch's DistributedDataParallel, which sends gradients in buckets.
+func ReducesBuckets(name string) bool {
+	return ContainsAny(name, "DistributedDataParallel", "ddp.reducer", "distributed::reducer", "nn/parallel/distributed.py")
+}
 
 // UpdatesWeights reports whether a kernel's name says that an optimizer runs it.
 func UpdatesWeights(kernel string) bool {

@@ -15,6 +15,8 @@ func TestTFDataMarks(t *testing.T) {
 		{true, "IteratorGetNextAsOptionalOp::DoCompute"},
 		{false, "IteratorGetNextAsOptional_5/_47:_Recv"},
 		{false, "cond_6/IteratorGetNextAsOptional_6/_77:Switch"},
+		{true, "input/shuffle_batch:QueueDequeueMany"},
+		{false, "input/shuffle_batch:QueueEnqueueMany"},
 		{false, "Iterator::Prefetch::Generator"},
 		{false, "MultiDeviceIteratorGetNextFromShard:MultiDeviceIteratorGetNextFromShard"},
 	} {

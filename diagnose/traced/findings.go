@@ -134,6 +134,7 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	place := t.d.Places[cause]
 	t.locateCause(&f, cause)
 	t.grounds.HostWork.First = t.isFirst(place)
+	t.grounds.HostWork.Once = t.countSteps() <= 1 && 2*(place.To-place.From) >= t.d.LongWork
 	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s, while the launching thread does "+
 		"other work, for up to %s at a time", quantity.Percent(share), t.describeLongGaps(),
 		quantity.AboutSeconds(toSeconds(place.To-place.From)))

@@ -19,7 +19,7 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
-		Exchange: t.findExchange(), Reach: machine.Link.Reach, Chip: t.chip,
+		Exchange: t.findExchange(), OwnReduce: t.reducesItself(), Reach: machine.Link.Reach, Chip: t.chip,
 		Joined: machine.GPU.NVLink.Value > 0, OneOwner: len(run.Facts.Processes) <= 1 && len(t.all.Devices) > 1,
 		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
 		Serves: slices.ContainsFunc(t.t.Names, recording.ServerSign),
@@ -159,6 +159,11 @@ func (t *filler) findExchange() recording.Exchange {
 		return recording.Activations // most all-reduces are of layers: two in each, and one of gradients in a step
 	}
 	return most
+}
+
+// reducesItself reports whether the host's operators are in the file, and those of DistributedDataParallel are not.
+func (t *filler) reducesItself() bool {
+	return slices.Contains(t.t.Host.Kind, recording.Op) && !slices.ContainsFunc(t.t.Names, recording.ReducesBuckets)
 }
 
 // allocatesFromPool reports whether the program takes memory of the device from a pool of its driver.
