@@ -19,6 +19,14 @@ var ofFindings = []struct {
 	{diagnose.FindingCPUOptimizer, "step on the device, or by an optimizer that is made for the CPU", NumericsRisk},
 }
 
+// withoutAnomalies proposes to switch anomaly detection off, where it is on.
+func (a adviser) withoutAnomalies() []Fix {
+	if fix, _ := a.removeFindings(); fix.Name == diagnose.FindingAnomalyDetection {
+		return []Fix{fix}
+	}
+	return nil
+}
+
 // removeFindings proposes the first of these changes.
 func (a adviser) removeFindings() (Fix, string) {
 	for _, change := range ofFindings {

@@ -242,6 +242,8 @@ const mostAwaited = 0.5
 func (g *gain) checkRank() string {
 	alone := g.verdict.Shares.Communication + g.shareOf(idle.Communication)
 	switch {
+	case g.first() == stoker.SyncEvery && g.verdict.Class == diagnose.NetworkBound && len(g.run.Facts.Processes) > 1:
+		return "the exchange between ranks is the limit, and what waits before it may be what is exchanged"
 	case len(g.run.Facts.Processes) != 1 || g.run.Facts.Processes[0].World <= 1 || g.changes(ofExchange):
 	case alone > mostAwaited || g.verdict.Class == diagnose.NetworkBound:
 		return fmt.Sprintf("nothing but collectives run, or are waited for, %s of the window, and the other ranks have no file here: what "+

@@ -48,7 +48,7 @@ func (a adviser) hostWork() (Fix, string) {
 		fix.Risk = riskOfLine(line.Kind)
 	case launches >= mostlyLaunches*works && first.Own.File != "":
 		fix.Title = "launch fewer, larger kernels, mostly from " + first.String()
-		fix.Notes = []string{diagnose.LaunchAdvice}
+		fix.Notes = []string{a.verdict.Grounds.FewerLaunches()}
 		seconds = launches
 	default:
 		return Fix{}, ""

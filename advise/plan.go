@@ -3,6 +3,7 @@ package advise
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -113,9 +114,11 @@ func (a adviser) blind() Plan {
 		fix, _ := a.outside()
 		return Plan{Fixes: []Fix{fix}}
 	case class == diagnose.CPUBound, class == diagnose.MainThread && len(a.run.Facts.Loaders) == 0:
-		return a.inWords()
+		plan := a.inWords()
+		plan.Fixes = append(a.withoutAnomalies(), plan.Fixes...)
+		return plan
 	case class == diagnose.Unknown && a.verdict.Idle >= mostlyIdle && len(a.run.Facts.Loaders) == 0:
-		return Plan{Fixes: a.ownLine()} // whatever the cause, the thread is there
+		return Plan{Fixes: append(a.withoutAnomalies(), a.ownLine()...)} // whatever the cause, the thread is there
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
 		return Plan{}
 	}
@@ -158,7 +161,7 @@ func (a adviser) ownLine() []Fix {
 		line, seconds = diagnose.BusiestClass(lines.Lines, works)
 	}
 	if line.Own.File == "" || lines.Looks < diagnose.FewLooks || seconds < diagnose.NamedLine*lines.Seconds {
-		return nil
+		return a.ownMixture()
 	}
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
@@ -177,10 +180,52 @@ func (a adviser) ownLine() []Fix {
 	return []Fix{fix}
 }
 
+// ownMixture proposes fewer launches in the function in which the launching thread works most, launches and all, where
+// neither its own code nor its launches alone are much.
+func (a adviser) ownMixture() []Fix {
+	lines := a.verdict.Measured.LoopLines
+	awake := slices.Clone(lines.Lines)
+	for i := range awake {
+		if awake[i].Kind == diagnose.DeviceWait && launchesWork(awake[i].Call) {
+			awake[i].Kind, awake[i].Seconds = diagnose.Launching, awake[i].Seconds-awake[i].Asleep
+		}
+	}
+	line, seconds := diagnose.BusiestFunction(awake, func(line diagnose.LoopLine) bool {
+		return line.Own.File != "" && !slices.Contains(ofWaiting, line.Kind)
+	})
+	if lines.Looks < diagnose.FewLooks || seconds < diagnose.NamedLine*lines.Seconds {
+		return nil
+	}
+	launches := 0.0
+	for _, other := range awake {
+		at := other.Own
+		if other.Kind == diagnose.Launching && at.File == line.Own.File && at.Function == line.Own.Function {
+			launches += other.Seconds
+		}
+	}
+	fix := Fix{
+		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code,
+		Forecast: a.atMost(min(a.atIdle(), atRemoval(seconds/lines.Seconds))), Risk: riskOfLine(line.Kind),
+		Notes: []string{line.Kind.Advice()},
+	}
+	if launches >= mixedLaunches*seconds {
+		fix.Title, fix.Risk = "launch fewer, larger kernels: "+line.String(), NoRisk
+		fix.Notes = []string{a.verdict.Grounds.FewerLaunches()}
+	}
+	return []Fix{fix}
+}
+
+// mixedLaunches is the share of a function's time awake from which fewer launches are advised, whose own code goes with
+// them. [J]
+const mixedLaunches = 0.3
+
+// launchesWork reports whether a call gives the device work, in which the thread sleeps only if the queue is full.
+func launchesWork(call recording.Place) bool { return strings.HasSuffix(call.Function, "launch") }
+
 // reads reports whether a line waits for a device that is mostly idle: it reads values one by one then, and each
 // read takes a kernel and a copy that nothing hides.
 func (a adviser) reads(line diagnose.LoopLine) bool {
-	return line.Kind == diagnose.DeviceWait && a.verdict.Idle >= mostlyIdle
+	return line.Kind == diagnose.DeviceWait && a.verdict.Idle >= mostlyIdle && !launchesWork(line.Call)
 }
 
 // mostlyIdle is the idle share of a device from which a thread that waits for it waits for many short answers. [J]
@@ -203,7 +248,7 @@ func (a adviser) ownLaunches(other float64) Fix {
 	fix := Fix{
 		Name: string(diagnose.LaunchBound), Title: "launch fewer, larger kernels, mostly from " + first.String(),
 		Effort: Code, Risk: NoRisk, Forecast: a.atMost(min(a.atIdle(), atRemoval(launches/lines.Seconds))),
-		Notes: []string{diagnose.LaunchAdvice},
+		Notes: []string{a.verdict.Grounds.FewerLaunches()},
 	}
 	if a.verdict.Grounds.Program == diagnose.Inference {
 		fix.Title = "send several inputs through the model at once, or launch fewer kernels, mostly from " + first.String()
@@ -212,13 +257,13 @@ func (a adviser) ownLaunches(other float64) Fix {
 }
 
 // besideOwnLine is a plan of a change that hides the host's work, and of the line that could be made cheaper. The
-// change comes first if it hides much.
+// change comes first if it hides much, and more than the line may be worth.
 func (a adviser) besideOwnLine(fix Fix) Plan {
 	line := a.ownLine()
 	switch hides := fix.Forecast.Speedup.High; {
 	case !worthIt(fix.Forecast):
 		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
-	case hides >= hidesMuch && !launchesMost(line):
+	case hides >= hidesMuch && !launchesMost(line) && !(len(line) > 0 && line[0].Forecast.Speedup.High >= hides):
 		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
 	return Plan{Fixes: append(line, fix)}

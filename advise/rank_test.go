@@ -296,6 +296,38 @@ func TestLineOfALoopWithoutALoader(t *testing.T) {
 	}
 }
 
+// Of a change that hides the host's work and a line that could be made cheaper, what may be worth more comes first.
+func TestLineThatIsWorthMoreThanHiding(t *testing.T) {
+	run := liveRun(t)
+	run.Steps, run.Facts.Loaders = nil, nil
+	v := judge.Judge(run)
+	v.Idle = 0.45
+	line := func(n int, function string, kind diagnose.Kind, seconds, asleep float64) diagnose.LoopLine {
+		own := recording.Place{File: "/me/train.py", Line: n, Function: function}
+		return diagnose.LoopLine{Seconds: seconds, Asleep: asleep, Line: diagnose.Line{Own: own, Kind: kind}}
+	}
+	at := func(lines ...diagnose.LoopLine) Fix {
+		v.Measured.LoopLines = diagnose.LoopLines{Looks: 100, Seconds: 10, Lines: lines}
+		return Rank(run, v).Fixes[0]
+	}
+	if fix := at(line(25, "sample", diagnose.HostCode, 6, 0)); !strings.Contains(fix.Title, "train.py:25") {
+		t.Errorf("it may be worth 1.82x, hiding it 1.82x: %q comes first", fix.Title)
+	}
+	if fix := at(line(25, "sample", diagnose.HostCode, 3.5, 0)); fix.Name != "input-ahead" {
+		t.Errorf("it may be worth 1.54x, hiding it 1.82x: %q comes first", fix.Title)
+	}
+	queued := line(66, "EMA.update", diagnose.DeviceWait, 6, 4)
+	queued.Call = recording.Place{File: "stoker/emulated.py", Function: "Device.launch"}
+	v.Idle = 0.3
+	if fix := at(queued, line(65, "EMA.update", diagnose.HostCode, 2.5, 0)); !strings.Contains(fix.Title, "fewer, larger kernels") {
+		t.Errorf("a function launches and works in turns: %q", fix.Title)
+	}
+	v.Findings = []diagnose.Finding{diagnose.NewFinding(diagnose.FindingAnomalyDetection)}
+	if fix := at(line(25, "sample", diagnose.HostCode, 6, 0)); fix.Name != diagnose.FindingAnomalyDetection {
+		t.Errorf("anomaly detection is on: %q comes first", fix.Title)
+	}
+}
+
 // Passes of one input each come first, where nothing trains.
 func TestPassesOfOneInput(t *testing.T) {
 	run := liveRun(t)

@@ -9,8 +9,16 @@ import (
 // leadWithLine puts a cheaper line before another machine, if most of preparing a batch goes into that line: a
 // program is changed sooner than a machine, and then needs fewer cores.
 func (a adviser) leadWithLine(fixes []Fix) {
-	if len(fixes) == 0 || fixes[0].Title != anotherMachine && !a.startsPrograms() || len(a.verdict.Lines) == 0 ||
-		a.verdict.Lines[0].Share.Point < mostOfBatch {
+	if len(fixes) == 0 || fixes[0].Title != anotherMachine && !a.startsPrograms() || len(a.verdict.Lines) == 0 {
+		return
+	}
+	share, first := 0.0, a.verdict.Lines[0] // of its whole function
+	for _, line := range a.verdict.Lines {
+		if line.Own.File == first.Own.File && line.Own.Function == first.Own.Function {
+			share += line.Share.Point
+		}
+	}
+	if share < mostOfBatch {
 		return
 	}
 	if at := slices.IndexFunc(fixes, func(f Fix) bool { return f.Name == diagnose.SlowTransform }); at > 0 {

@@ -85,6 +85,14 @@ func (g Grounds) LaunchAdvice() string {
 		"that each launch has more work"
 }
 
+// FewerLaunches is how to take launches off a line of the program, in the words of its framework.
+func (g Grounds) FewerLaunches() string {
+	if g.Framework != "" {
+		return Translate(Finding{Name: FindingLaunchBound}, g.Framework).Advice
+	}
+	return LaunchAdvice
+}
+
 // LaunchesByCompiling reports whether a program launches less if it is compiled: one that is, and a server, which has
 // its own way to do so, capture graphs.
 func (g Grounds) LaunchesByCompiling() bool { return g.Compiles() && !g.Made.Fused && !g.Serves }

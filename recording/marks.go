@@ -29,7 +29,8 @@ var loaderSpans = []string{
 // wait.
 var tfdata = []string{
 	"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional",
-	"QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo", "QueueDequeueUpToV2",
+	"QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2",
+	"QueueDequeueUpTo", "QueueDequeueUpToV2",
 }
 
 // TFDataWait reports whether a span is TensorFlow's wait for the next batch. It may be on a
@@ -386,7 +387,8 @@ func SplitsLayers(name string) bool { return ContainsAny(name, "ModelParallelReg
 
 // ReducesBuckets reports whether a name is of PyTorch's DistributedDataParallel, which sends gradients in buckets.
 func ReducesBuckets(name string) bool {
-	return ContainsAny(name, "DistributedDataParallel", "ddp.reducer", "distributed::reducer", "nn/parallel/distributed.py")
+	return ContainsAny(name, "DistributedDataParallel", "ddp.reducer", "distributed::reducer",
+		"nn/parallel/distributed.py")
 }
 
 // UpdatesWeights reports whether a kernel's name says that an optimizer runs it.

@@ -64,7 +64,8 @@ var families = []struct {
 		" 2 col ", " miopen sp 3 ", " fft 2 d ", " igemm ", " implicit gemm ", " im 2 col",
 	}},
 	{Matmul, []string{
-		"gemm ", " gemm", "gemv ", " gemv", " cublas", " nvjet ", " cijk ", "matmul ", " mat mul ", " mm ", " addmm ", " bmm ",
+		"gemm ", " gemm", "gemv ", " gemv", " cublas", " nvjet ", " cijk ", "matmul ", " mat mul ",
+		" mm ", " addmm ", " bmm ",
 		" triton tem ", " cutlass ", " kreduce ", " wgmma ",
 		" dot kernel ", " fc ",
 	}},

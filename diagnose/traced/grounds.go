@@ -96,7 +96,8 @@ func (t *filler) groundsOfHost(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
 		Program: t.findProgram(run.Facts), Framework: s.Framework, Recorder: s.Recorder,
 		Record: diagnose.RecordWhat(diagnose.LacksDevice, s), Unlisted: len(run.Facts.GPUs) == 0,
-		Serves: slices.ContainsFunc(t.t.Names, recording.ServerSign) || slices.ContainsFunc(t.t.Names, recording.ServerOfCPU),
+		Serves: slices.ContainsFunc(t.t.Names, recording.ServerSign) ||
+			slices.ContainsFunc(t.t.Names, recording.ServerOfCPU),
 	}
 }
 

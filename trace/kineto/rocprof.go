@@ -102,7 +102,8 @@ func (m *merger) describeRocprof(t *Trace) {
 			continue
 		}
 		t.Facts.GPUs = []recording.GPU{{
-			Name: "AMD " + cmp.Or(agent("MarketingName"), agent("Name")), SMs: int(rowNumber([]byte(agent("ComputeUnit")))),
+			Name: "AMD " + cmp.Or(agent("MarketingName"), agent("Name")),
+			SMs:  int(rowNumber([]byte(agent("ComputeUnit")))),
 		}}
 		for d := range t.Timeline.Devices {
 			t.Timeline.Devices[d].GPU = 0
