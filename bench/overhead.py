@@ -42,7 +42,7 @@ class Half:
 
 
 def run(arguments: argparse.Namespace, folder: Path, observed: bool) -> Half:
-    """Run the script once and read what it wrote."""
+    """Run the script once and read its output."""
     truth, recording = folder / "truth.json", folder / "overhead.jsonl.gz"
     recording.unlink(missing_ok=True)
     half = f"--load-ms 3 --launch-ms 2 --device-ms 2 --batch 8 --workers {arguments.workers}".split()

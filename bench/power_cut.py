@@ -193,7 +193,7 @@ def held(stoker, file, folder):
 
 
 def judge(stoker, state, folder):
-    """Return a word for the table about the recording, and what is wrong with it, if anything."""
+    """Return a word for the table about the recording, and its fault, if any."""
     names, files, members = state
     if "/run.jsonl.gz" not in names:
         return "no file yet", ""

@@ -134,7 +134,7 @@ def judge(used: dict[str, list[float]]) -> int:
 
 
 def daemon_of(pid: int) -> int:
-    """Return the feed daemon that a process started; 0 if there is none."""
+    """Return the feed daemon that a process started; 0 if it started none."""
     found = subprocess.run(["pgrep", "-P", str(pid), "-f", "stoker feed"], capture_output=True, text=True, check=False).stdout.split()
     return int(found[0]) if found else 0
 

@@ -49,7 +49,7 @@ def go_source(root):
     checkout = os.path.dirname(os.path.abspath(root))
     if not os.path.isfile(os.path.join(checkout, "go.mod")):
         return {}
-    # What git knows, and nothing else that lies about: an earlier release, recordings.
+    # Tracked files only: no earlier release, no recordings.
     tracked = subprocess.run(["git", "-C", checkout, "ls-files", "-z"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\0")
     found = {}
     for path in sorted(filter(None, tracked)):

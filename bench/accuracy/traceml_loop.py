@@ -4,8 +4,8 @@
     pip install traceml-ai    # into an environment with torch; 0.5.0 was asked
     STOKER_EMULATE=1 STOKER_BIN=bin/stoker PYTHONPATH=python traceml run --run-name few-workers bench/accuracy/traceml_loop.py --args FLAGS
 
-FLAGS are those of the draw in processes.jsonl. What it says goes there by hand, as a line with "what": "traceml". On a loaded machine
-its aggregator takes more than the 15 s that TraceML waits for it (DEFAULT_TCP_READY_TIMEOUT_SEC): 200 were given.
+FLAGS are those of the draw in processes.jsonl. Its verdict is added there by hand, as a line with "what": "traceml". On a loaded machine
+its aggregator takes more than TraceML's 15 s (DEFAULT_TCP_READY_TIMEOUT_SEC): 200 were given.
 """
 
 import sys

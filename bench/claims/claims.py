@@ -264,7 +264,7 @@ def main() -> None:
         {m.__name__: m for m in MEASUREMENTS}[only]()
         return
     print(f"{os.uname().release}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}")
-    for measurement in MEASUREMENTS:  # each in a process of its own: none inherits another's memory
+    for measurement in MEASUREMENTS:  # each in a separate process: none inherits another's memory
         print(f"{measurement.__name__}:", flush=True)
         subprocess.run([sys.executable, __file__, "--only", measurement.__name__], check=True)
 

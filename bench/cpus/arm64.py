@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The long proof for arm64, under qemu: make arm64, or bench/cpus/arm64.py [PART]...
 
-    root          a root of arm64 with Python, Pillow, PyTorch and torchvision (bench/cpus/root.py --torch), if there is none
+    root          a root of arm64 with Python, Pillow, PyTorch and torchvision (bench/cpus/root.py --torch), if it is missing
     tests         every test of the packages that make pixels and batches, with arm64's Pillow (`make cpus` runs the quick ones)
     loader        batches of stoker.DataLoader and of `stoker feed --` compared with those of arm64's torch (bench/cpus/digests.py)
     stacks        the stack of arm64's CPython, read from outside, compared with what Python itself reports

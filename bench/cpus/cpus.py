@@ -7,7 +7,7 @@
 A level is a processor: this one as it is, this one without some instruction sets (GODEBUG takes them away from
 what feed/kernels asks), and those that qemu emulates. At each level run the tests that hold every kernel against
 plain Go and against Pillow's recorded bytes, `stoker feed --check`, and a daemon that serves a client without
-torch; what it delivers must be the same bytes at all levels. `stoker doctor` says which kernels a level runs, and
+torch; its batches must have the same bytes at all levels. `stoker doctor` says which kernels a level runs, and
 that must be what the level is for: else its tests would have tested nothing.
 
 --speed measures at this processor's levels, in turn: CPU time of the whole daemon per image, its start included.

@@ -31,7 +31,7 @@ def run_chain(chains, seed):
 
 
 def is_of_jpeg(out):
-    """Whether the chain's file is one that may wait; a chain that raises is tried whatever its file is."""
+    """Whether the chain's file may be deferred; a chain that raises is tried with any file."""
     return isinstance(out, str) or out[3].startswith(b"\xff\xd8")
 
 
@@ -40,7 +40,7 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", default="1")
     arguments = parser.parse_args()
-    sys.argv[1:] = []  # which chains.py looks at
+    sys.argv[1:] = []  # which chains.py reads
     os.environ["STOKER_BIN"] = str(ROOT / "bin/stoker")
     import chains
     import torch

@@ -7,8 +7,8 @@
 A training is a process forked here that iterates a loader in one of the ways below, epoch after epoch, and prints the digest of each batch, and at the end
 of an epoch of the random numbers and the account of its samples. In each epoch something happens to one of its processes, after some batch or
 before the first. Whatever happens to the daemon (SIGKILL, SIGTERM, SIGSTOP, of which it is woken again at times), all batches of that epoch
-come, equal to those of the script alone, and the batch before is still what it was. After a worker's death those before it are
-equal and torch's own error ends the epoch; the training goes on with the next one. After the trainer's death another one
+come, equal to those of the script alone, and the batch before is unchanged. After a worker's death those before it are
+equal and torch's own error ends the epoch; the training continues with the next one. After the trainer's death another one
 begins, and nothing is left of the first as soon as its workers look for it, which torch has them do every five seconds.
 """
 
@@ -343,7 +343,7 @@ class Training:
 
 
 def stat_of(pid):
-    """Name, state and parent of a process; nothing where it has ended."""
+    """Name, state and parent of a process; nothing if it has ended."""
     try:
         name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
     except OSError:

@@ -12,7 +12,7 @@ the batches of a loader that loads it), torchdata.nodes in processes, Accelerate
 and Lightning's. What the check at start-up left to the libraries is read from its cache, which is new for each row.
 
 Rows are kept in the folder, so that several calls make one table. An environment is deleted behind its rows (--keep).
-uv brings a Python that is not on PATH, where it can. pillow-simd is built: it wants gcc and the headers of libjpeg and zlib.
+uv installs a Python that is not on PATH, if it can. pillow-simd is built: it wants gcc and the headers of libjpeg and zlib.
 """
 
 import argparse

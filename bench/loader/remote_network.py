@@ -142,7 +142,7 @@ def switch(file):
 
 
 def start_node(name, folder, cores, **variables):
-    """Start Ray there. A namespace of processes and files each, because Ray looks for its node among the processes."""
+    """Start Ray there. A namespace of processes and files each, because Ray finds its node among the processes."""
     own = Path(tempfile.mkdtemp(prefix=name, dir=folder))
     os.makedirs("/tmp/ray", exist_ok=True)
     place = ["--head", f"--port={PORT}", "--include-dashboard=false"] if name == "head" else [f"--address={address('head')}:{PORT}"]

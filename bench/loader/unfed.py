@@ -6,8 +6,8 @@
     python/.venv/bin/python bench/loader/unfed.py --only text --rounds 9
 
 text: lines are tokenized by a table. arrays: the data set's NumPy arrays, cropped and normalised. 3D: volumes, cut
-and turned. opencv: JPEGs that OpenCV reads (where it is installed). pixels: JPEGs that Pillow opens, of which all is drawn
-on at once. Each has two workers, which are forked in each epoch, and checks what it reads: a run whose sum
+and turned. opencv: JPEGs that OpenCV reads (if it is installed). pixels: JPEGs that Pillow opens, of which all is drawn
+on at once. Each has two workers, which are forked in each epoch, and checks its batches: a run whose sum
 differs from the others' ends the bench. Wall time is not shown: it says nothing on a loaded machine. A ratio of two runs is as
 exact as their length is steady, so the cost that comes once in a job is measured separately: in short runs of two batches a worker,
 of which more are made in turn, and without what they take to import the libraries.

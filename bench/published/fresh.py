@@ -4,7 +4,7 @@
 second.csv was committed before any of its rows was asked for. This script asks
 bin/stoker for each row with what its source states, and prints how far off the
 answer is, by family and by repository. Nothing is fitted here. fresh.csv was the
-first exam: its rows are learnt since, so that it is none any more.
+first exam: its rows are learnt since, so it no longer counts as one.
 
 A figure is for one step of one GPU: batch over samples a second and GPU. The
 answer is the stage "compute" and, with several GPUs, what of "sync" does not
@@ -12,7 +12,7 @@ hide. Error is |predicted / published - 1|. "Inside" says that the published
 step lies between the ends that the command prints. A row with a mark was misread,
 as its answer showed: it stays in every table, and one line leaves the marked out. Rows "second" are what
 the same tables hold besides: written down after the first were answered, so that
-the tables are of the first, and lines of their own say what both give.
+the tables are of the first, and separate lines give both.
 
     python3 bench/published/fresh.py [--rows second.csv] [--stoker bin/stoker] [--out rows.csv]
 """

@@ -5,7 +5,7 @@
     VENV/bin/python bench/questions/questions.py --calculon CALCULON --stoker bin/stoker
 
 Each tool is asked with its own defaults. A model that a tool does not ship is given as its file or type
-for models, where it has one. Chips are those that the tool ships. What it refuses is "no answer".
+for models, where it has one. Chips are those that the tool ships. A refusal counts as "no answer".
 """
 
 import argparse

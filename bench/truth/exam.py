@@ -7,8 +7,8 @@
 FOLDER holds OWNER+NAME/repo, bare clones of the repositories; LABELS is fresh.csv or labels.csv next to
 this file. A class that the label accepts is right, unknown is unknown, everything else is wrong. "none"
 accepts an answer that says that no work of a GPU was recorded, "refused" one that says that the file is
-not read. Advice that the label refuses makes an answer wrong. --before prints what an older binary says
-beside it. --matrix makes a table by class of the tables that are there, for bench/accuracy.
+not read. Advice that the label refuses makes an answer wrong. --before prints an older binary's answer
+as well. --matrix makes a table by class of the tables that are there, for bench/accuracy.
 """
 
 import argparse

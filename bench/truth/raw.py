@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what is in a profiler's file without Stoker: the ground of bench/truth's labels.
+"""Counts the events of a profiler's file without Stoker: the ground of bench/truth's labels.
 
     python3 bench/truth/raw.py FILE...
 

@@ -19,7 +19,7 @@ ENDS = (".json", ".json.gz", ".json.zst", ".sqlite", ".xplane.pb")
 
 
 def row(path):
-    """What a table tells of a trace; what is not known is None."""
+    """The columns of a trace; unknown ones are None."""
     told = dict.fromkeys(("class", "au", "stall", "step_s", "steps", "kernel", "kernel_s", "fix", "speedup", "error"))
     try:
         found = stoker.trace(path)

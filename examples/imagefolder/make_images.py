@@ -197,7 +197,7 @@ def is_made(folder: Path, count: int, seed: int) -> bool:
 
 
 def describe(folder: Path) -> float:
-    """Print what is really in the folder; return the mean length in bytes."""
+    """Print the real contents of the folder; return the mean length in bytes."""
     sizes, lengths, kinds = [], [], []
     for path in sorted(folder.glob("class*/*.jpg")):
         with Image.open(path) as image:

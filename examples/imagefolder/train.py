@@ -95,12 +95,12 @@ class CudaTrainer:
 
 
 class EmulatedTrainer:
-    """Stands in for the above: the same copies and the same time per step, but no loss worth reading."""
+    """Replaces the above: the same copies and the same time per step, but no loss worth reading."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         try:
             from stoker import emulated
-        except ImportError:  # run from a checkout: the client lies under python/
+        except ImportError:  # run from a checkout: the client is under python/
             sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
             from stoker import emulated
         self.device = emulated.Device()

@@ -12,7 +12,7 @@ from . import guard
 MS = 1000000  # ns
 SECOND = 1000 * MS
 FLUSH_NS = 100 * MS  # the reader prints at most some times a second
-SERVER_FLUSH_NS = 500 * MS  # a server's: a packet costs as much as what is counted of a request
+SERVER_FLUSH_NS = 500 * MS  # a server's: a packet costs as much as counting a request
 FLUSH_RECORDS = 64
 PACKET_BYTES = 32 << 10
 RECORD_BYTES = 8 << 10  # of one record; longer ones are lost

@@ -1,7 +1,7 @@
 """Counts the padding of a batch: the fill that makes its samples equally long.
 
 Only what is plain to see counts: a plain tensor on the CPU of two dimensions, samples by length, whose rows end (or
-begin) in runs of one value that is nearly never inside of them. A one-hot label or a mask of zeros and ones is none.
+begin) in runs of one value that is nearly never inside of them. A one-hot label or a mask of zeros and ones does not count.
 """
 
 import sys
@@ -9,7 +9,7 @@ import sys
 CELLS = 1 << 15  # of a batch that are read: of a larger one its first samples
 LEAST_ROWS, LEAST_LENGTH = 2, 16
 LEAST_RUN = 4  # of the fill in some sample: shorter ones begin with the same token [J]
-INSIDE = 0.02  # of what is no padding that may have the fill's value [J]
+INSIDE = 0.02  # share of the samples' own values that may equal the fill [J]
 
 
 def count_padding(torch, found):

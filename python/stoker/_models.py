@@ -2,7 +2,7 @@
 
 Quantities are texts with a unit ("500 KB", "2 GB/s", "11.74 ms"), plain numbers in base units
 (bytes, bytes per second, seconds; NumPy's too), or quantities of pint. Answers are in base units;
-unknown is None. A wrong argument raises StokerError with the binary's own sentence.
+unknown is None. A wrong argument raises StokerError with the binary's sentence.
 """
 
 from __future__ import annotations

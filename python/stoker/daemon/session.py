@@ -363,7 +363,7 @@ def _release_daemon(
         return
     if alone:
         _kill_stopped(process)
-    # A garbage collection may have called this, so another thread waits.
+    # A garbage collection may have called this, so another thread does it.
     try:
         threading.Thread(target=_await_end, args=(process, alone), daemon=True).start()
     except RuntimeError:  # the interpreter is shutting down

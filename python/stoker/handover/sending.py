@@ -47,7 +47,7 @@ class Queue:
         try:
             message = self._pack(what) if self._fruitless < _FRUITLESS or self._put % _AGAIN == 0 else what
         except (BrokenPipeError, ConnectionResetError):
-            return  # nobody receives it: a full pipe would keep this worker from ending
+            return  # no process receives it: a full pipe would keep this worker from ending
         except Exception:
             message = what
         finally:
@@ -124,13 +124,13 @@ class Packer:
         self._numbers: dict[int, int] = {}  # of sources, by the address of the storage's C++ object
 
     def pack(self, what: object, pickler: Callable[[io.BytesIO, Packer], Any] = _Pickler) -> bytes:
-        """Pickle a batch, with references in place of its storages and arrays."""
+        """Pickle a batch, with references instead of its storages and arrays."""
         out = io.BytesIO()
         pickler(out, self).dump(what)
         return out.getvalue()
 
     def reduce(self, thing: object) -> Any:
-        """Return the reference that a pickler writes for a thing; NotImplemented for what it pickles itself."""
+        """Return the reference that a pickler writes for a thing; NotImplemented for things that it pickles itself."""
         if isinstance(thing, torch.Tensor):
             return self._reduce_tensor(thing)
         kind = type(thing)

@@ -23,7 +23,7 @@ from ray import cloudpickle
 from . import packing
 
 COMPARED = 64 << 20  # bytes [J]: a larger data set is not pickled again to see whether it has changed
-_LOOKS = 5.0  # seconds [J] between two looks for files that the object store wrote
+_LOOKS = 5.0  # seconds [J] between two checks for files that the object store wrote
 _SPILLS = "ray_spilled_objects"  # the beginning of their folder's name
 _TRIES = 2  # fetches after which it is
 
@@ -255,7 +255,7 @@ def _become_alike(process: dict[str, Any]) -> None:
 
 
 def random_state() -> bytes:
-    """Return the states of all generators, pickled: the trainer keeps them and never looks inside."""
+    """Return the states of all generators, pickled: the trainer keeps them and never reads them."""
     return pickle.dumps((random.getstate(), np.random.get_state(), torch.get_rng_state()))
 
 

@@ -16,7 +16,7 @@ from . import here
 
 _PATIENCE = 180.0  # seconds [J] for actors to start: Ray starts a Python for each, which imports torch
 _SILENT = 20.0  # of these [J] in which no line says so
-_SPARE_CALLS = 2  # calls of an actor that run beside those that wait for batches
+_SPARE_CALLS = 2  # calls of an actor that run while others wait for batches
 LOCAL = "local"
 _AGAIN = 30.0  # seconds [J] in which a head that did not answer is not asked again
 _missed = float("-inf")  # when it did not
@@ -24,7 +24,7 @@ _STARTS = 10  # times [J] that a worker's replacement is started, if its node di
 HERE = "this machine"
 _ANSWER = 10.0  # seconds [J] in which a cluster takes a connection
 _NAMED = 4  # nodes in a line
-_PATIENT = "RAY_gcs_rpc_server_reconnect_timeout_s"  # Ray ends this program so many seconds after the head, 60 by itself
+_PATIENT = "RAY_gcs_rpc_server_reconnect_timeout_s"  # Ray ends this program so many seconds after the head, 60 by default
 _LONGER = "RAY_health_check_failure_threshold=20"  # which survives a cut of 30 s; Ray's own 5 does not
 _FOR_EVER = "1000000"  # seconds, which are milliseconds of 32 bits
 _DIGITS = 6  # of Ray's number of a node, which has 56
@@ -86,7 +86,7 @@ def say_what_is_missing(actors: list[Actor], paths: list[str]) -> None:
 
 
 def start_another(address: str, ahead: int) -> Actor:
-    """Return a new actor in place of one that died; a process of this machine if the cluster gives none."""
+    """Return a new actor for one that died; a process of this machine if the cluster gives none."""
     try:
         for _ in range(_STARTS - 1):
             with contextlib.suppress(Died):
@@ -209,14 +209,14 @@ def _leave_stdout() -> None:
 
 
 def _leave_errors() -> None:
-    """Have Python print an error that ends the program: Ray first tells its head, and waits for it where it is dead."""
+    """Have Python print an error that ends the program: Ray first tells its head, and would wait for a dead one."""
     module = sys.modules.get("ray._private.worker")
     if sys.excepthook is getattr(module, "custom_excepthook", None):
         sys.excepthook = getattr(module, "normal_excepthook", sys.__excepthook__)
 
 
 def _reach(address: str) -> None:
-    """Raise OSError if nobody listens at HOST:PORT: Ray would try for minutes."""
+    """Raise OSError if no server listens at HOST:PORT: Ray would try for minutes."""
     host, colon, port = address.rpartition(":")
     if colon and port.isdigit() and "/" not in host:
         socket.create_connection((host, int(port)), timeout=_ANSWER).close()

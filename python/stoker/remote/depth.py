@@ -1,7 +1,7 @@
 """How many batches each worker is asked for ahead: the script's prefetch_factor, and as many more as the network needs.
 
 While one batch is on its way, a worker could prepare others. So it is asked for as many more as that time holds, if the
-loop waits. What is trained on stays: batches are drawn early only from samplers of which nobody can tell, and workers
+loop waits. The batches stay the same: they are drawn early only from samplers where the program cannot tell, and workers
 that persist begin the next epoch with the random numbers that they would have had.
 """
 
@@ -129,7 +129,7 @@ class _Depth:
         return max(0, min(more, MOST_MORE, room - self._own))
 
     def _find_obstacle(self, iterator: Any) -> str:
-        """Return why asking for more would change what is trained on; "" if it would not."""
+        """Return why asking for more would change the batches; "" if it would not."""
         if not self._context.map_style:
             return "its IterableDataset would read further ahead than the script lets it"
         if not getattr(iterator, "_in_order", True):
@@ -142,7 +142,7 @@ class _Depth:
 
 
 class _Indices:
-    """An iterator's draws from its batch sampler. One that may not come yet looks like the sampler's end, and is tried again."""
+    """An iterator's draws from its batch sampler. One that may not come yet ends like the sampler, and is tried again."""
 
     def __init__(self, iterator: Any, depth: _Depth) -> None:
         self._draws, self._iterator, self._depth = iterator._sampler_iter, weakref.ref(iterator), depth
@@ -160,7 +160,7 @@ _AT_FIRST = (SequentialSampler, SubsetRandomSampler, WeightedRandomSampler, Dist
 
 
 def _find_visible(sampler: Any) -> Any:
-    """Return the sampler whose draws somebody may see or change; None if all are made with the first, or by a generator of its own."""
+    """Return the sampler whose draws the program may see or change; None if all are made with the first, or by its own generator."""
     if type(sampler) is BatchSampler:
         return _find_visible(sampler.sampler)
     if type(sampler) is RandomSampler:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-MOST = 64  # nodes [J] that are told apart; what others do is counted under OTHERS
+MOST = 64  # nodes [J] that are counted apart; the others go under OTHERS
 OTHERS = "other nodes"
 
 

@@ -18,7 +18,7 @@ _MAIN = "import sys; from stoker.remote import here; here.serve(int(sys.argv[1])
 
 
 class Handle:
-    """What stands for an actor's handle: handle.call.remote("name", …).future()."""
+    """A stand-in for an actor's handle: handle.call.remote("name", …).future()."""
 
     def __init__(self, calls: int, environment: Mapping[str, str]) -> None:
         ours, theirs = socket.socketpair()

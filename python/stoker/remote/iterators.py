@@ -36,7 +36,7 @@ def choose_cluster(address: str | None, workers: int | None) -> None:
 def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[Callable[[Any], None] | None]:
     """Let the iterator that is made within have its workers in the cluster that STOKER_FEED_RAY names.
 
-    Yields what is to be called with that iterator, or None if they are here. Says why not, unless there is no such name.
+    Yields the function to call with that iterator, or None if they are here. Says why not, unless there is no such name.
     """
     address = os.environ.get("STOKER_FEED_RAY", "")
     if not address:

@@ -65,7 +65,7 @@ _held: dict[int, tuple[weakref.ref[Any], int]] = {}  # their buffers and bytes, 
 def unpack(head: bytes, blob: np.ndarray, store: int) -> Any:
     """Return what was packed, with its tensors and arrays in Ray's object store, where they arrived.
 
-    Nobody else reads this object, so the program may write to it. If the program keeps many batches, it gets copies,
+    No other process reads this object, so the program may write to it. If the program keeps many batches, it gets copies,
     because the store, of so many bytes, needs room for those that come.
     """
     places, body = pickle.loads(head)

@@ -27,7 +27,7 @@ from .depth import MOST_MORE
 _REPLACED = 3  # times that a worker is replaced without a result between
 #: Variables of which a node has its own.
 _NODES_OWN = ("PATH", "LD_", "HOME", "HOST", "PWD", "TMP", "TEMP", "XDG_", "CUDA_VISIBLE", "RAY_", "PYTHONPATH", "STOKER_")
-_TURN = 0.5  # seconds after which the receiving thread looks whether its iterator has ended
+_TURN = 0.5  # seconds after which the receiving thread checks whether its iterator has ended
 
 
 class Context:
@@ -345,7 +345,7 @@ def _receive(context: Context) -> None:
     """Put what the workers send on the iterator's queue: one thread for all of them."""
     try:
         _pass_replies_on(context)
-    except Exception as error:  # torch then says that its workers exited, where it would wait for ever
+    except Exception as error:  # torch then says that its workers exited, instead of waiting for ever
         say(f"batches of the cluster cannot be taken ({type(error).__name__}: {error}): has it the same version of stoker?")
         for worker in context.workers:
             worker.end()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Recording(Protocol):
-    """What is needed of a recording here; pictures.py has it."""
+    """The attributes of a recording that this module uses; pictures.py defines it."""
 
     markers: bool | None
 

@@ -1,6 +1,6 @@
 """Deferred images of Pillow: only the header was read, and operations are recorded.
 
-While a DataLoader fetches, a JPEG that Pillow would decode gets a `Recipe` in place of its core
+While a DataLoader fetches, a JPEG that Pillow would decode gets a `Recipe` instead of its core
 image (`Image._im`): the file's bytes and a list of pending operations. Pillow's Python code runs as
 usual, its checks and its copies of `info` included. It calls the recipe's methods instead of the
 core's, and the recipe records the few operations below. Any other access to the core (`Image.im`:
@@ -628,7 +628,7 @@ def uninstall() -> None:
 
 
 def _turn_core_into_property(kind: type) -> None:
-    """Make Image.im a property in Pillow 10, where it is an attribute. Existing images keep theirs."""
+    """Make Image.im a property in Pillow 10, which has it as an attribute. Existing images keep theirs."""
 
     def core(self: Any) -> Any:
         return vars(self).get("im") if self._im is None else self._im

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """What is counted of a file; pictures.py has it."""
+    """The counts of a file; pictures.py defines them."""
 
     size: tuple[int, int]
     counted_as: int
