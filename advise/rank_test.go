@@ -328,6 +328,22 @@ func TestLineThatIsWorthMoreThanHiding(t *testing.T) {
 	}
 }
 
+// A plan that captures launches says first which line launches most.
+func TestLineThatLaunchesMost(t *testing.T) {
+	own := recording.Place{File: "/me/train.py", Line: 39, Function: "loss"}
+	v := diagnose.Verdict{Device: -1, Findings: []diagnose.Finding{diagnose.NewFinding(diagnose.FindingLaunchBound)}}
+	v.Findings[0].Settings = []stoker.Change{v.Grounds.LaunchChange()}
+	v.Findings[0].Share, v.Findings[0].Saves = 0.4, 0.4
+	for seconds, want := range map[float64]bool{6: true, 2: false} {
+		lines := []diagnose.LoopLine{{Seconds: seconds, Line: diagnose.Line{Own: own, Kind: diagnose.Launching}}}
+		v.Measured.LoopLines = diagnose.LoopLines{Looks: 100, Seconds: 10, Lines: lines}
+		notes := adviser{verdict: v, run: &recording.Run{}}.launchesFrom()
+		if got := len(notes) == 1 && strings.Contains(notes[0], "train.py:39"); got != want {
+			t.Errorf("%v of 10 s: %q", seconds, notes)
+		}
+	}
+}
+
 // Passes of one input each come first, where nothing trains.
 func TestPassesOfOneInput(t *testing.T) {
 	run := liveRun(t)

@@ -36,6 +36,9 @@ func (a adviser) proposeTraced(plan *Plan) {
 				Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
 			},
 		}
+		if f.Name == diagnose.FindingLaunchBound {
+			fix.Notes = append(a.launchesFrom(), fix.Notes...)
+		}
 		g := gain{evidence: a.onEvidence(nil), fix: &fix}
 		if by, why := g.askGates(); why != "" {
 			plan.refuse(Rejected{Name: name, Why: why, Gate: by})
@@ -52,6 +55,17 @@ func (a adviser) proposeTraced(plan *Plan) {
 		func(i, j int) bool { return fixes[i].Forecast.Speedup.High > fixes[j].Forecast.Speedup.High })
 	plan.Fixes = append(plan.Fixes, fixes...)
 	slices.SortStableFunc(plan.Fixes, func(f, g Fix) int { return cmp.Compare(learns(f), learns(g)) })
+}
+
+// launchesFrom says which line of a live run launches most, if launching takes much of the launching thread's time.
+func (a adviser) launchesFrom() []string {
+	lines := a.verdict.Measured.LoopLines
+	first, seconds := lines.Launches()
+	if first.Own.File == "" || lines.Looks < diagnose.FewLooks || seconds < diagnose.NamedLine*lines.Seconds {
+		return nil
+	}
+	return []string{"or launch less, mostly from " + first.Short() + " " + first.Own.Function +
+		": calls on whole tensors instead of loops over their parts"}
 }
 
 // learns is 1 of a change after which the optimizer sees other batches, which nobody asked for: it comes last.

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"strings"
 	"testing"
+
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // A run that never trains owes somebody the result of each pass: it can read none of them later.
@@ -13,6 +15,23 @@ func TestPassesReadEachResult(t *testing.T) {
 		l.Passes = true
 		if got := l.Advice(); got == trains || strings.Contains(got, "loss") || strings.Contains(got, "every 50 steps") {
 			t.Errorf("%v: %q", kind, got)
+		}
+	}
+}
+
+// An exchange of the same bytes takes about as long in each step. One that takes long now and then waits for another rank.
+func TestRanksWithUnequalWork(t *testing.T) {
+	for name, long := range map[string]int{"each is as long": 1, "every third is long": 3} {
+		v := Verdict{Class: NetworkBound, Device: -1}
+		for i := range 30 {
+			inside := recording.Inside{Exchange: 0.3, Span: 0.5}
+			if i%long != 0 {
+				inside.Exchange = 0.006
+			}
+			v.Costs.Window.Steps = append(v.Costs.Window.Steps, recording.Step{Inside: &inside})
+		}
+		if got := strings.Contains(v.Do(), "as many tokens"); got != (long > 1) {
+			t.Errorf("%s: %q", name, v.Do())
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -207,6 +208,9 @@ func (v *Verdict) Do() string {
 	if v.Class == NetworkBound && v.Device >= 0 && v.Grounds.Refuse(stoker.Accumulation) != "" {
 		return v.Grounds.ExchangeAdvice()
 	}
+	if do := v.adviseOnUnevenRanks(); v.Class == NetworkBound && do != "" {
+		return do
+	}
 	if do := v.Grounds.fewerBytes(); v.Class == TransferBound && do != "" {
 		return do
 	}
@@ -215,6 +219,35 @@ func (v *Verdict) Do() string {
 			"behind", quantity.Percent(k))
 	}
 	return v.Grounds.keepData(v.Class, cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do()))
+}
+
+const (
+	// mostlyWaits is the part of the mean exchange that is beyond the median one, from which ranks mostly wait for
+	// each other. [J] The same bytes take about the same time in each step.
+	mostlyWaits     = 0.5
+	fewestExchanges = 10 // timed steps that tell [J]
+)
+
+// adviseOnUnevenRanks is what to do about exchanges of which most take a short time and some a long one: a rank waits
+// there for one whose batch takes longer. "" if they take about as long, or too few were timed.
+func (v *Verdict) adviseOnUnevenRanks() string {
+	var took []float64
+	for _, inside := range v.Costs.Window.Insides() {
+		if inside.Exchange > 0 {
+			took = append(took, inside.Exchange)
+		}
+	}
+	if len(took) < fewestExchanges {
+		return ""
+	}
+	median, mean := stat.Quantile(took, 0.5), stat.Mean(took)
+	if !(mean-median >= mostlyWaits*mean) {
+		return ""
+	}
+	return fmt.Sprintf("give each rank as much work in a step (as many tokens, or samples of like length), not as many "+
+		"samples: half of the exchanges take %s at most, and the mean is %s, so a rank mostly waits there for one whose "+
+		"batch takes longer",
+		quantity.AboutSeconds(median), quantity.AboutSeconds(mean))
 }
 
 // littleToHide is the share of the window in the device's work below which nothing is gained by work of the host

@@ -158,10 +158,6 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		if in.Syncs >= diagnose.ManySyncs { // each ends what is compiled or captured
 			f.Settings, f.Advice = nil, diagnose.LaunchAdvice
 		}
-		if first, seconds := l.LoopLines.Launches(); first.Own.File != "" && l.LoopLines.Looks >= fewLooks &&
-			seconds >= diagnose.NamedLine*l.LoopLines.Seconds {
-			f.Advice = "most launches come from " + first.String() + ". " + f.Advice
-		}
 		out = append(out, f)
 	}
 	idle := l.Idle - stat.Or(l.Stall, 0)
