@@ -381,7 +381,7 @@ def start_with_jumping_clock(stage):
     return wrapper
 
 
-def kept(stage, began, text):
+def kept_seconds(stage, began, text):
     """Return how many seconds of the run can be read from the recording."""
     if "by others" in text: # it was continued in another file
         stage.file = max(stage.file.parent.glob("run*.jsonl.gz"), key=lambda file: (len(file.name), file.name), default=stage.file)
@@ -422,7 +422,7 @@ def play_observe(stage, trouble, hook=False, torch=False):
     if trouble == "no permission":
         os.chmod(stage.file.parent, 0o700)
         stage.file.exists() and os.chmod(stage.file, 0o600)
-    lost = kept(stage, began, terminal.text())
+    lost = kept_seconds(stage, began, terminal.text())
     if trouble in CLOCKS | OWN_CLOCKS:
         note = "steps " + steps_of(stage)
     note = (note + said_by(terminal)).strip("; ")
@@ -477,7 +477,7 @@ def play_pid(stage, trouble):
     if trouble == "no permission":
         os.chmod(stage.file.parent, 0o700)
         stage.file.exists() and os.chmod(stage.file, 0o600)
-    return cmd, kept(stage, began, terminal.text()), note, plain.whole() or terminal.whole()
+    return cmd, kept_seconds(stage, began, terminal.text()), note, plain.whole() or terminal.whole()
 
 
 def live(stage, trouble):
@@ -727,14 +727,14 @@ def main():
         cells = [(p, t) for p in options.processes or PLAYS for t in PLAYS[p][1] if t in options.only and (not options.quick or t in QUICK)]
         pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
         try:
-            results = list(pool.map(lambda cell: told(options, *cell), cells))
+            results = list(pool.map(lambda cell: run_cell(options, *cell), cells))
         finally:
             pool.shutdown(cancel_futures=True)
     print_table(options, cells, results)
     return 0 if all(r.get("ok", True) for r in results) else 1
 
 
-def told(options, process, trouble):
+def run_cell(options, process, trouble):
     result = spawn(options, process, trouble)
     print(f"{process}, {trouble}: {result}", file=sys.stderr, flush=True)
     return result

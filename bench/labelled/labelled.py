@@ -236,7 +236,7 @@ def neighbours(bench: Bench, count: int) -> Iterator[None]:
 
 
 @contextmanager
-def stopped(busy: list[subprocess.Popen]) -> Iterator[None]:
+def suspend(busy: list[subprocess.Popen]) -> Iterator[None]:
     """Suspend the busy programs meanwhile."""
     try:
         for process in busy:
@@ -497,7 +497,7 @@ def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | N
     given = bench.busy if applied.cores != scenario.cores else []  # cores that the fix adds are free of busy programs
     if given:
         row.fix += ", the busy programs stopped"
-    with stopped(given):
+    with suspend(given):
         after = bench.observe(name + "-mended", flags + applied.flags, applied.cores, group)
     row.others = max(before.others, after.others)
     try:

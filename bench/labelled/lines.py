@@ -167,7 +167,7 @@ def train(kind: str, workers: int, seconds: float) -> None:
     print(json.dumps({"share": sum(TIMES[0::2]) / sum(TIMES[1::2])}))
 
 
-def observed(kind: str, workers: int, seconds: float) -> str:
+def observe(kind: str, workers: int, seconds: float) -> str:
     """Run one of them under stoker: a row of the table."""
     out = FOLDER / f"lines-{kind}-{workers}-{os.getpid()}.jsonl.gz"
     stoker = str(ROOT / "bin/stoker")
@@ -197,7 +197,7 @@ def main() -> None:
         return
     for kind in KINDS:
         for workers in (0, 2):
-            print(observed(kind, workers, given.seconds), flush=True)
+            print(observe(kind, workers, given.seconds), flush=True)
 
 
 if __name__ == "__main__":

@@ -360,7 +360,7 @@ def command_of(pid):
     return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:200]
 
 
-def judged(kind, told, plain):
+def find_fault(kind, told, plain):
     """Return the fault of an epoch, or ""."""
     count = next((i for i, (one, other) in enumerate(zip(told, plain)) if one != other), min(len(told), len(plain)))
     end = told[count:]
@@ -379,8 +379,8 @@ def kill(way, wanted, numbers, chance, root, plain):
         number = chance.choice(numbers) if kind == "daemon" else signal.SIGKILL
         told, killed = training.epoch(kind, number, chance.randrange(len(plain)), chance.choice((0, chance.uniform(0, 0.05))), chance)
         wanted -= killed != "nobody"
-        wrong = judged(killed, told, plain)
-        yield f"{killed} {number.name}" if killed == "daemon" else killed, wrong and judged(late, told, plain) and wrong
+        wrong = find_fault(killed, told, plain)
+        yield f"{killed} {number.name}" if killed == "daemon" else killed, wrong and find_fault(late, told, plain) and wrong
         late = killed if told[-1:] == ["done"] else "nobody"  # it may have hit the epoch that had begun meanwhile
         if killed == "trainer" or not told or not wanted:
             if killed != "trainer":

@@ -781,12 +781,12 @@ def _detr_stubs():
     import torch
     import torchvision
 
-    def centred(x):
+    def center_boxes(x):
         x0, y0, x1, y1 = x.unbind(-1)
         return torch.stack([(x0 + x1) / 2, (y0 + y1) / 2, x1 - x0, y1 - y0], dim=-1)
 
     box, misc, util = types.ModuleType("util.box_ops"), types.ModuleType("util.misc"), types.ModuleType("util")
-    box.box_xyxy_to_cxcywh, misc.interpolate = centred, torchvision.ops.misc
+    box.box_xyxy_to_cxcywh, misc.interpolate = center_boxes, torchvision.ops.misc
     return {"util": util, "util.box_ops": box, "util.misc": misc}
 
 
@@ -1064,7 +1064,7 @@ def _run(title, fed, arguments, group, scratch, result, said, compared):
     os._exit(0)
 
 
-def judged(title, alone, fed):
+def judge(title, alone, fed):
     """A line of the table."""
     error = alone.get("error") or fed.get("error")
     if error:
@@ -1149,7 +1149,7 @@ def main():
     part, parts = map(int, arguments.part.split("/"))
     for number, title in enumerate(PIPELINES):
         if any(text.lower() in title.lower() for text in arguments.only) and number % parts == part:
-            row = judged(title, measure(title, False, arguments), measure(title, True, arguments))
+            row = judge(title, measure(title, False, arguments), measure(title, True, arguments))
             print(json.dumps(repeat(row, title, arguments)), flush=True)
 
 

@@ -162,7 +162,7 @@ def run(title, root, fed):
     return {**json.loads(found[1]), "share": share[-1] if share else ""}
 
 
-def judged(share):
+def judge(share):
     """Whole, part or none, by the share line."""
     found = re.search(r"([\d,]+) of ([\d,]+) pictures whole", share)
     whole, of = (int(each.replace(",", "")) for each in found.groups()) if found else (0, 0)
@@ -188,7 +188,7 @@ def main():
             rounds = [(run(title, folder, False), run(title, folder, True)) for _ in range(arguments.rounds)]
             ratios = sorted(fed["cpu"] / alone["cpu"] for alone, fed in rounds)
             equal = all(alone["digest"] == fed["digest"] for alone, fed in rounds)
-            result, pictures = judged(rounds[-1][1]["share"])
+            result, pictures = judge(rounds[-1][1]["share"])
             spread = f" ({ratios[0]:.2f} to {ratios[-1]:.2f})" if len(ratios) > 1 else ""
             print(f"| {title} | {result} | {pictures} | {'yes' if equal else 'NO'} | {statistics.median(ratios):.2f}{spread} | {len(rounds)} |", flush=True)
     print(f"\nLoad of the machine at the end: {os.getloadavg()[0]:.1f}.")

@@ -212,7 +212,7 @@ def tiny_slow():
     return text.split("SLOW = '''")[1].split("'''")[0]
 
 
-def named(verdict):
+def named_lines(verdict):
     """Lines and kinds that the verdict names: of its ledger, and of its plan."""
     rows = [r for r in verdict.get("ledger") or [] if r["row"] in ("between-steps", "requests-wait", "inference")]
     text = json.dumps([rows, verdict.get("plan"), verdict.get("evidence")])
@@ -226,7 +226,7 @@ LOADER = ("num_workers", "prefetch_factor", "pin_memory", "persistent_workers", 
 def score(s, verdict, causes):
     said = verdict.get("verdict", {}).get("class") or "?"
     right = any(said == c or said.startswith(c + "/") for c in s.classes)
-    lines, text = named(verdict)
+    lines, text = named_lines(verdict)
     line = not s.lines or bool(lines & causes) or any(KIND_WORDS.get(k, k) in text for k in s.kinds)
     plan = json.dumps(verdict.get("plan", []))
     harmful = any(word in plan for word in LOADER)

@@ -397,7 +397,7 @@ def judge(command: list[str], file: Path) -> dict:
     return found | {cause["cause"]: cause["share"] for cause in told.get("causes") or []}
 
 
-def moved(before: dict, after: dict, tolerance: float, device: bool) -> str:
+def compare_classes(before: dict, after: dict, tolerance: float, device: bool) -> str:
     classes = [found["class"] if device else found["class"].replace("gpu-bound/precision", "gpu-bound") for found in (before, after)]
     if classes[0] != classes[1]:
         return f"{before['class']} became {after['class']}"
@@ -427,7 +427,7 @@ def examine(file: Path, arguments: argparse.Namespace, folder: Path) -> int:
             continue
         path = folder / f"{file.name.split('.')[0]}-{re.sub('[^a-z0-9]+', '-', name)}.json"
         path.write_bytes(written if isinstance(written, bytes) else written.encode())
-        said = moved(before, judge(command, path), tolerance, device)
+        said = compare_classes(before, judge(command, path), tolerance, device)
         if said:
             bad += 1
             print(f"{file}: {name}: {said}", flush=True)

@@ -36,7 +36,7 @@ def answer(path, stoker=None):
     return json.loads(done.stdout), ""
 
 
-def advised(said):
+def advised_settings(said):
     """Settings that the plan and the findings would have set."""
     found = set()
     for fix in said["plan"]:
@@ -53,7 +53,7 @@ def judge(row, said):
     if said is None:
         return "right" if "refused" in accepted else "refused", ""
     kind = said["verdict"]["class"]
-    wrong = sorted(advised(said) & set(row["refused"].split()))
+    wrong = sorted(advised_settings(said) & set(row["refused"].split()))
     if wrong:
         return "wrong", "advises " + ", ".join(wrong)
     device = (said["shares"] or {}).get("kernel")

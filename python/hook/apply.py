@@ -233,7 +233,7 @@ def _iter_in_place_of(original):
         wanted, made = None, None
         try:
             wanted = _decision_for(self)
-            made = _shells[0].around(self, wanted) if wanted is not None else None
+            made = _shells[0].wrap(self, wanted) if wanted is not None else None
         except Exception as error:
             if guard.raised_by_signal_handler(error):
                 raise
@@ -301,7 +301,7 @@ def _shell_class(torch, module):
 
     class Shell(alone):
         @classmethod
-        def around(cls, loader, wanted):
+        def wrap(cls, loader, wanted):
             generator = vars(loader)["generator"] or torch.default_generator
             state, again = generator.get_state(), wanted.own["persistent_workers"] and (wanted.workers is not None or wanted.live is not None and wanted.live.epochs > 1)
             try:

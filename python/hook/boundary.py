@@ -1,4 +1,4 @@
-"""The input boundary: ask, got, stopped. A part of the start-up hook.
+"""The input boundary: ask, got, end_of_data. A part of the start-up hook.
 
 The rest of the hook's work is done in `got`, after the clocks were read.
 """
@@ -108,7 +108,7 @@ def _count_ended(step):
 
 
 @guarded
-def stopped(step, error, iterator=None):
+def end_of_data(step, error, iterator=None):
     """No batch: the end of the data, or an exception of the user's, which passes unchanged."""
     guard.hide_our_frames(error)
     if step is None:
@@ -117,7 +117,7 @@ def stopped(step, error, iterator=None):
     step.track.ended = True
     state.devices.forget(step.a)
     if state.inside is not None:
-        state.inside.stopped(step)
+        state.inside.end_of_data(step)
     if type(error) is StopIteration:
         if state.own is not None:
             state.own.passed = step.began
@@ -127,7 +127,7 @@ def stopped(step, error, iterator=None):
 
 
 @guarded
-def called(loader):
+def note_call(loader):
     describe.note_call(loader)
 
 

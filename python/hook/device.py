@@ -100,7 +100,7 @@ class Devices(object):
             for _ in range(min(len_limit, len(pending))):
                 pair = pending[0]
                 last = pair.end or pair.b or pair.a
-                if not last.device.passed(last.event):
+                if not last.device.has_passed(last.event):
                     return
                 pending.popleft()
                 if pair.b is not None:
@@ -205,7 +205,7 @@ class _Cuda(object):
             return
         self.launchers[tid] = (_raw_stream(cuda, index), t)
 
-    def passed(self, event):
+    def has_passed(self, event):
         # During a capture in any thread even a query is forbidden: it would break the capture.
         cuda = sys.modules["torch.cuda"]
         return not now.captures and not cuda.is_current_stream_capturing() and event.query()
@@ -274,7 +274,7 @@ class _Emulated(object):
                 return OTHER_THREAD
         return None
 
-    def passed(self, event):
+    def has_passed(self, event):
         return event.query()
 
     def elapsed_ns(self, a, b):

@@ -124,7 +124,7 @@ def _remote_record(node, sums):
 
 
 @guarded
-def fed(packet):
+def note_fed(packet):
     feed, times = now.state.feed, packet.get("t")
     if times is None:
         return
@@ -144,7 +144,7 @@ def begin_fetch():
 
 
 @guarded
-def fetched(fetcher, started, indices):
+def end_fetch(fetcher, started, indices):
     if started is None:
         return
     t, cpu = monotonic_ns(), thread_time_ns()

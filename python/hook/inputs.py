@@ -49,7 +49,7 @@ def _next(iterator, get):
         batch = get()
     except BaseException as error:
         if step is not None:
-            _stopped(step, error)
+            _end_of_data(step, error)
         raise
     if step is not None:
         _got(step, batch)
@@ -72,9 +72,9 @@ def _got(step, batch):
 
 
 @guarded
-def _stopped(step, error):
+def _end_of_data(step, error):
     _asking.discard(native_id())
-    boundary.stopped(step, error)
+    boundary.end_of_data(step, error)
 
 
 def settings(iterator):

@@ -73,7 +73,7 @@ class Inside(object):
         if self.sample is not None:
             self.turn_back(self.sample, INPUT)
 
-    def stopped(self, step):
+    def end_of_data(self, step):
         """No batch came. The step of this loader, if it is one, continues beyond its loop."""
         if self.sample is not None and self.sample.step.loader is step.loader:
             self.drop()
@@ -205,16 +205,16 @@ class Inside(object):
 
     def read(self, tid):
         """Tell the sampled steps of this thread, and passes of any, that the device has passed. It does not block."""
-        while self.pending and (self.pending[0].tid == tid or self.pending[0].step.loader.number < 0) and self.passed(self.pending[0]):
+        while self.pending and (self.pending[0].tid == tid or self.pending[0].step.loader.number < 0) and self.has_passed(self.pending[0]):
             self.pending.pop(0)
 
-    def passed(self, sample):
+    def has_passed(self, sample):
         devices, points = self.state.devices, [point for _, _, point in sample.marks]
         if not devices.lock.acquire(False):
             return False
         try:
             device = points[0].device
-            if not device.passed(points[-1].event):
+            if not device.has_passed(points[-1].event):
                 return False
             if not (device.wrong_thread(points[0]) is not None if sample.wrong is None else sample.wrong):
                 self.report(sample, [device.elapsed_ns(a.event, b.event) for a, b in zip(points, points[1:])], device.name)

@@ -16,7 +16,7 @@ def _next_in_place_of(original):
         try:
             batch = original(self)
         except BaseException as error:
-            boundary.stopped(step, error, self)
+            boundary.end_of_data(step, error, self)
             raise
         boundary.got(step, batch)
         return batch
@@ -40,7 +40,7 @@ def _iter_in_place_of(original):
 
 def _init_in_place_of(original):
     def __init__(self, *args, **kwargs):
-        boundary.called(self)
+        boundary.note_call(self)
         original(self, *args, **kwargs)
 
     __init__.__wrapped__ = original  # inspect shows torch's arguments
@@ -57,7 +57,7 @@ def _fetch_in_place_of(original):
             guard.hide_our_frames(error)
             raise
         if started is not None:
-            fetches.fetched(self, started, possibly_batched_index)
+            fetches.end_fetch(self, started, possibly_batched_index)
         return batch
 
     return fetch
@@ -74,7 +74,7 @@ def _fetcher_in_place_of(original):
 def _note_in_place_of(original):
     def _note(self, session, packet):
         original(self, session, packet)
-        fetches.fed(packet)
+        fetches.note_fed(packet)
 
     return _note
 

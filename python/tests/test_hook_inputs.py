@@ -139,7 +139,7 @@ class Inputs(FakeCase):
 
     def test_an_error_of_ours_costs_nothing(self):
         self.paths.append(CLIENT)
-        for name in ("_ask", "_got", "_stopped", "settings", "watch"):
+        for name in ("_ask", "_got", "_end_of_data", "settings", "watch"):
             source = """
     import sys, stoker
     inputs = sys.modules["_stoker_hook"].part("inputs")

@@ -294,7 +294,7 @@ class Tree(InsideCase):
             self.insides(body)
 
     def test_an_error_of_ours_costs_nothing(self):
-        for name in ("turn", "mark", "close", "open", "report", "boundary", "turn_back", "passed", "here"):
+        for name in ("turn", "mark", "close", "open", "report", "boundary", "turn_back", "has_passed", "here"):
             body = """
     import torch.nn.modules.module as m
     item = torch.Tensor.item

@@ -278,7 +278,7 @@ class Torch(HookCase):
     def test_every_function_may_raise(self):
         from test_hook import Guards
 
-        targets = [t for t in Guards.targets(None) if t.partition(".")[2].startswith(("tell_batch", "samples_of", "settings_of", "hello", "_length", "ask", "got", "begun", "fetched"))]
+        targets = [t for t in Guards.targets(None) if t.partition(".")[2].startswith(("tell_batch", "samples_of", "settings_of", "hello", "_length", "ask", "got", "begun", "end_fetch"))]
         targets += ["process._Process.close", "channel.Channel.packet", "device.Devices.point", "fetch._end_collate", "fetch.time_collate", "device._optimizer_stepped"]
         source = (
             TRAIN
