@@ -84,7 +84,7 @@ func TestAdviceOfTrainingIsForTraining(t *testing.T) {
 		collective string
 		learns     bool
 		program    diagnose.Program
-		calls      bool // collectives of its own, without DistributedDataParallel
+		calls      bool // it calls collectives itself, without DistributedDataParallel
 		advised    bool
 	}{
 		"training":                     {allReduce, true, diagnose.Training, false, true},

@@ -118,7 +118,7 @@ func (a adviser) blind() Plan {
 		plan.Fixes = append(a.withoutAnomalies(), plan.Fixes...)
 		return plan
 	case class == diagnose.Unknown && a.verdict.Idle >= mostlyIdle && len(a.run.Facts.Loaders) == 0:
-		return Plan{Fixes: append(a.withoutAnomalies(), a.ownLine()...)} // whatever the cause, the thread is there
+		return Plan{Fixes: append(a.withoutAnomalies(), a.ownLine()...)} // the thread is on that line with any cause
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
 		return Plan{}
 	}
@@ -196,13 +196,10 @@ func (a adviser) ownMixture() []Fix {
 	if lines.Looks < diagnose.FewLooks || seconds < diagnose.NamedLine*lines.Seconds {
 		return nil
 	}
-	launches := 0.0
-	for _, other := range awake {
+	_, launches := diagnose.BusiestFunction(awake, func(other diagnose.LoopLine) bool {
 		at := other.Own
-		if other.Kind == diagnose.Launching && at.File == line.Own.File && at.Function == line.Own.Function {
-			launches += other.Seconds
-		}
-	}
+		return other.Kind == diagnose.Launching && at.File == line.Own.File && at.Function == line.Own.Function
+	})
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code,
 		Forecast: a.atMost(min(a.atIdle(), atRemoval(seconds/lines.Seconds))), Risk: riskOfLine(line.Kind),
@@ -240,9 +237,8 @@ func (a adviser) ownLaunches(other float64) Fix {
 			works += line.Seconds
 		}
 	}
-	first, launches := lines.Launches()
-	if first.Own.File == "" || lines.Looks < diagnose.FewLooks || launches < mostlyLaunches*works ||
-		launches < max(other, diagnose.NamedLine*lines.Seconds) {
+	first, launches, named := a.namedLaunches()
+	if !named || launches < max(other, mostlyLaunches*works) {
 		return Fix{}
 	}
 	fix := Fix{
@@ -256,14 +252,25 @@ func (a adviser) ownLaunches(other float64) Fix {
 	return fix
 }
 
+// namedLaunches is the line that launches most, and the seconds of all launches; false if they are too few to be named.
+func (a adviser) namedLaunches() (line diagnose.LoopLine, seconds float64, named bool) {
+	lines := a.verdict.Measured.LoopLines
+	line, seconds = lines.Launches()
+	named = line.Own.File != "" && lines.Looks >= diagnose.FewLooks && seconds >= diagnose.NamedLine*lines.Seconds
+	return line, seconds, named
+}
+
 // besideOwnLine is a plan of a change that hides the host's work, and of the line that could be made cheaper. The
 // change comes first if it hides much, and more than the line may be worth.
 func (a adviser) besideOwnLine(fix Fix) Plan {
-	line := a.ownLine()
+	line, worth := a.ownLine(), 0.0
+	if len(line) > 0 {
+		worth = line[0].Forecast.Speedup.High
+	}
 	switch hides := fix.Forecast.Speedup.High; {
 	case !worthIt(fix.Forecast):
 		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
-	case hides >= hidesMuch && !launchesMost(line) && !(len(line) > 0 && line[0].Forecast.Speedup.High >= hides):
+	case hides >= hidesMuch && hides > worth && !launchesMost(line):
 		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
 	return Plan{Fixes: append(line, fix)}

@@ -124,10 +124,10 @@ func (a adviser) proposeStorage() (Fix, string) {
 	return fix, ""
 }
 
-// moreCores is what to do where a machine has cores that the job may not use.
+// moreCores is the advice if a machine has cores that the job may not use.
 const moreCores = "give the job more cores"
 
-// anotherMachine is what to do where it has not.
+// anotherMachine is the advice if the job may use all cores already.
 const anotherMachine = "run on another machine, with more cores"
 
 // proposeCores says how many cores would feed the device, where loading lacks them: the

@@ -59,9 +59,8 @@ func (a adviser) proposeTraced(plan *Plan) {
 
 // launchesFrom says which line of a live run launches most, if launching takes much of the launching thread's time.
 func (a adviser) launchesFrom() []string {
-	lines := a.verdict.Measured.LoopLines
-	first, seconds := lines.Launches()
-	if first.Own.File == "" || lines.Looks < diagnose.FewLooks || seconds < diagnose.NamedLine*lines.Seconds {
+	first, _, named := a.namedLaunches()
+	if !named {
 		return nil
 	}
 	return []string{"or launch less, mostly from " + first.Short() + " " + first.Own.Function +

@@ -40,7 +40,7 @@ func TestWhatIsSaidOfAFileWithoutSteps(t *testing.T) {
 	}
 }
 
-// Of a file without any work of a device nobody says that kernels do not repeat.
+// A file without work of a device is not said to hold kernels that do not repeat.
 func TestNoKernelsDoNotRepeat(t *testing.T) {
 	for kernels, want := range map[int]bool{0: false, 1: true} {
 		p := newProfile()
@@ -88,7 +88,7 @@ func TestWhoseBatchIsNoSetting(t *testing.T) {
 	}
 }
 
-// A timeline of TensorFlow 1 is told in that version's words.
+// A timeline of TensorFlow 1 gets advice in that version's words.
 func TestWordsOfGraphs(t *testing.T) {
 	for _, finding := range []string{
 		diagnose.FindingLaunchBound, diagnose.FindingElementwiseChains, diagnose.FindingDataLoaderWait,

@@ -259,7 +259,7 @@ func ProgramOf(f recording.Facts) Program {
 	return UnknownProgram
 }
 
-// ownReduceAdvice is for a training program that reduces gradients by calls of its own.
+// ownReduceAdvice is for a training program that calls its collectives itself.
 const ownReduceAdvice = "send gradients while backward still computes, several in a call, in 16 bit. Compare the ranks: one " +
 	"that waits for a slower one is not helped"
 

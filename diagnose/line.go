@@ -154,6 +154,16 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 	return l.FirstOf(most)
 }
 
+// SecondsOf is the time of all lines of a kind.
+func (l LoopLines) SecondsOf(kind Kind) (seconds float64) {
+	for _, line := range l.Lines {
+		if line.Kind == kind {
+			seconds += line.Seconds
+		}
+	}
+	return seconds
+}
+
 // SecondsAt is the time of all that a line of the program does of one kind, by whichever function of a library.
 func (l LoopLines) SecondsAt(at LoopLine) (seconds float64) {
 	for _, line := range l.Lines {

@@ -228,8 +228,8 @@ const (
 	fewestExchanges = 10 // timed steps that tell [J]
 )
 
-// adviseOnUnevenRanks is what to do about exchanges of which most take a short time and some a long one: a rank waits
-// there for one whose batch takes longer. "" if they take about as long, or too few were timed.
+// adviseOnUnevenRanks returns the advice for ranks with unequal work: most of their exchanges are short and some long,
+// because a rank waits for one whose batch takes longer. "" if they take about as long, or too few were timed.
 func (v *Verdict) adviseOnUnevenRanks() string {
 	var took []float64
 	for _, inside := range v.Costs.Window.Insides() {

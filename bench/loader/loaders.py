@@ -260,7 +260,7 @@ class Results:
         return [run for run in self.runs.get(name, []) if not run.failed]
 
     def ratios(self, ours: str, theirs: str) -> list[float]:
-        """CPU time of ours over theirs, round by round, if both ran."""
+        """CPU time of Stoker's loader over another's, round by round, if both ran."""
         pairs = zip(self.runs.get(ours, []), self.runs.get(theirs, []), strict=False)
         return [a.cpu_ms / b.cpu_ms for a, b in pairs if not a.failed and not b.failed]
 

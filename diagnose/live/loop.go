@@ -137,12 +137,7 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 // awaitsOwnProcess reports whether the launching thread mostly takes what another process of the job sends, though
 // that one may get few cores.
 func (l filler) awaitsOwnProcess() bool {
-	seconds := 0.0
-	for _, line := range l.LoopLines.Lines {
-		if line.Kind == diagnose.Pickling {
-			seconds += line.Seconds
-		}
-	}
+	seconds := l.LoopLines.SecondsOf(diagnose.Pickling)
 	return l.LoopLines.Looks >= fewLooks && seconds >= diagnose.NamedLine*l.LoopLines.Seconds
 }
 

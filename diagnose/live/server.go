@@ -98,7 +98,7 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	rest -= p.Long
 	// the remaining use of cores is work in threads that were not sampled, or in calls of the device that it outlasts
 	p.Unnamed = min(rest, max(0, stat.Or(l.Costs.CoresUse, 0)-works, l.sumCalls()/(l.To-l.From)-(1-idle)))
-	p.Awaited = max(0, min(awaited, rest-p.Unnamed-l.secondsOf(diagnose.Queueing)/(l.To-l.From)))
+	p.Awaited = max(0, min(awaited, rest-p.Unnamed-l.LoopLines.SecondsOf(diagnose.Queueing)/(l.To-l.From)))
 	p.Unnamed = rest - p.Awaited
 	return p
 }
@@ -128,16 +128,6 @@ func (l filler) wantsCore() float64 {
 func (l filler) sumWork() (seconds float64) {
 	for _, line := range l.LoopLines.Lines {
 		if rankOfServer(line) == 0 && line.Kind != diagnose.Held {
-			seconds += line.Seconds
-		}
-	}
-	return seconds
-}
-
-// secondsOf returns the seconds of lines of a kind.
-func (l filler) secondsOf(kind diagnose.Kind) (seconds float64) {
-	for _, line := range l.LoopLines.Lines {
-		if line.Kind == kind {
 			seconds += line.Seconds
 		}
 	}
@@ -285,6 +275,7 @@ func holdersFirst(lines []diagnose.LoopLine) {
 		}
 		if !sleeps {
 			lines[i].Kind = diagnose.Queueing
+			continue
 		}
 		for k := i + 1; k < len(lines); k++ {
 			holder := lines[k]

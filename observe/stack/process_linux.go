@@ -127,7 +127,7 @@ func (known images) look(pid int, path, inode string) *image {
 
 var named = regexp.MustCompile(`python3\.(\d+)`)
 
-// openRegular opens a regular file for reading; nil if there is none. A pipe by that name would block.
+// openRegular opens a regular file for reading; nil if it is missing or another kind. A pipe would block.
 func openRegular(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -268,7 +268,7 @@ class RecordedTest(DeferredCase):
                 self.assertEqual(len(plain), len(data) - len(seen) if gone else payoff._COMPARED)
 
     def test_let_go(self):
-        """Where nothing waits, or all is asked for at once, or it costs more, everything of ours is taken away, and is there again for others."""
+        """If no picture is deferred, or all are used at once, or it costs more, our patches are removed, and are back for other data sets."""
         from PIL import Image, ImageFile
 
         ours = [(Image.Image, "load"), (Image.Image, "point"), (ImageFile.ImageFile, "load"), (torch.utils.data._utils.fetch._MapDatasetFetcher, "fetch")]

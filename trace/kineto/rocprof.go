@@ -3,6 +3,7 @@ package kineto
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -88,11 +89,7 @@ func (s *recordStore) adoptRocprofEvent(l *looseRecord, roles map[int64]string, 
 // describeRocprof fills in what a file of rocprof tells of its program and device.
 func (m *merger) describeRocprof(t *Trace) {
 	t.Facts.Software.Recorder = recording.Rocprof
-	torch := false
-	for _, name := range t.Timeline.Names {
-		torch = torch || recording.TorchSign(name)
-	}
-	if !torch {
+	if !slices.ContainsFunc(t.Timeline.Names, recording.TorchSign) {
 		t.Facts.Software.Framework = "HIP"
 	}
 	said, _ := decodeMember[map[string]string](m, "otherData")

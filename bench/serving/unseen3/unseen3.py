@@ -78,7 +78,7 @@ situations.SITUATIONS = (
 
 
 def prove(o):
-    """Each server with its cause and without, as it is watched by nobody."""
+    """Run each server with its cause and without, unobserved."""
     for s in situations.SITUATIONS:
         if o.only and s.case not in o.only.split(","):
             continue
