@@ -177,7 +177,7 @@ for target in sys.argv[3].split(","):
 print("fine")
 """
         )
-        targets = ["boundary." + name for name in ("ask", "got", "begun", "begin_iter")] + ["fetch.fed"]
+        targets = ["boundary." + name for name in ("ask", "got", "begun", "begin_iter")] + ["fetch.note_fed"]
         targets += ["describe." + name for name in ("_stoker_settings", "samples_of", "tell_batch")]
         result = self.run_feed(source, args=(HOOK, ",".join(targets)))
         self.assertEqual(result.out, "fine\n")
