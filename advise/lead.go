@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -53,7 +55,10 @@ func (a adviser) leadWith(plan Plan) Plan {
 		}
 	default:
 	}
-	plan.Fixes = append([]Fix{fix}, plan.Fixes...)
+	same := func(f Fix) bool { // the step's own advice on that line
+		return f.Name == diagnose.SlowTransform && lead.Line.Own.File != "" && strings.HasSuffix(f.Title, lead.Line.String())
+	}
+	plan.Fixes = append([]Fix{fix}, slices.DeleteFunc(plan.Fixes, same)...)
 	return plan
 }
 

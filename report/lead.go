@@ -24,6 +24,7 @@ type Lead struct {
 	Verdict string // what limits the run
 	Why     string // the figure that proves it
 	Next    string // what to do first, in which file and line, and the gain
+	Then    string // the change after that; "" for none that gains much
 	Try     string // the command for that; "" for none
 
 	Caution []string // why figures may not describe the program
@@ -48,12 +49,35 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 		l.Next = outside + ". Of the steps: " + l.Next
 	}
 	if own, ok := ownLargest(v, plan); ok {
-		l.Next += ". Of the program's own: " + SayFix(own) + placeOf(own, v) + ": " + own.Worth()
-		if IsOneLine(own) && len(own.Notes) > 0 {
-			l.Next += " (" + own.Notes[0] + ")"
-		}
+		l.Next += ". Of the program's own: " + sayWhole(own, v)
+	} else if LeadsWithFix(v, plan) {
+		l.Then = sayThen(v, plan.Fixes)
 	}
 	return l
+}
+
+// sayWhole says what a fix changes and what that gains. If it is to make a line cheaper it says how.
+func sayWhole(fix advise.Fix, v diagnose.Verdict) string {
+	text := SayFix(fix) + placeOf(fix, v) + ": " + fix.Worth()
+	if (IsOneLine(fix) || fix.Name == string(diagnose.LaunchBound)) && fix.At == "" && len(fix.Notes) > 0 {
+		text += ". " + Capitalise(fix.Notes[0])
+	}
+	return text
+}
+
+// gainsMuch is the gain at best from which a second change stands beside the first. [J]
+const gainsMuch = 1.2
+
+// sayThen says the change after the first one, if it may gain much of its own; else "".
+func sayThen(v diagnose.Verdict, fixes []advise.Fix) string {
+	if len(fixes) < 2 || v.Device >= 0 {
+		return ""
+	}
+	next := fixes[1]
+	if gain := next.Forecast.Speedup.High; !(gain >= gainsMuch || math.IsInf(gain, 1)) || isElsewhere(next) {
+		return ""
+	}
+	return sayWhole(next, v)
 }
 
 // ownLargest returns the fix with the largest gain in the program itself, if other programs use
@@ -182,7 +206,7 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 	switch {
 	case LeadsWithFix(v, plan):
 		fix := plan.Fixes[0]
-		return SayFix(fix) + placeOf(fix, v) + ": " + fix.Worth(), commandOf(fix, traced, file)
+		return sayWhole(fix, v), commandOf(fix, traced, file)
 	case v.Class == diagnose.ComputeOnCPU && len(plan.Fixes) > 0:
 		return v.Do(), "nvidia-smi"
 	case v.Ending.Failed() && (v.Class == diagnose.NotTraining || v.Class == diagnose.Unknown):

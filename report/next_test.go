@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
@@ -34,5 +35,34 @@ func TestWithoutALoaderNothingIsSaidOfInput(t *testing.T) {
 	v := diagnose.Verdict{Class: diagnose.GPUBound, Stall: math.NaN()}
 	if text := report.SayWhatElse(v); strings.Contains(text, "input") {
 		t.Error(text)
+	}
+}
+
+// The second change of a plan stands beside the first if it may gain much. Its own way of making a line cheaper is said
+// with it.
+func TestTheSecondChangeIsSaidIfItGainsMuch(t *testing.T) {
+	bound := func(high float64) predict.Forecast {
+		f := predict.NoForecast()
+		f.Speedup.Low, f.Speedup.High = 1, high
+		return f
+	}
+	workers := advise.Fix{Title: "load in worker processes", Forecast: bound(2)}
+	line := advise.Fix{Name: diagnose.SlowTransform, Title: "make this line cheaper: a.py:3 f", Notes: []string{"call it once"}}
+	machine := advise.Fix{Title: "a machine with more cores", Effort: advise.Machine, Forecast: bound(3)}
+	for _, c := range []struct {
+		second advise.Fix
+		gain   float64
+		want   string
+	}{
+		{line, 1.5, "make this line cheaper: a.py:3 f: at most 1.50x faster. Call it once"},
+		{line, 1.1, ""},
+		{machine, 3, ""},
+	} {
+		c.second.Forecast = bound(c.gain)
+		plan := advise.Plan{Fixes: []advise.Fix{workers, c.second}}
+		v := diagnose.Verdict{Class: diagnose.MainThread, Device: -1}
+		if lead := report.LeadOf(&recording.Run{}, v, plan, ""); lead.Then != c.want {
+			t.Errorf("%s at %v: %q, want %q", c.second.Title, c.gain, lead.Then, c.want)
+		}
 	}
 }

@@ -70,6 +70,9 @@ func (p *page) leadLines(l report.Lead, code string) {
 	if l.Try != "" {
 		p.writeRow("run", l.Try)
 	}
+	if l.Then != "" {
+		p.writeRow("then", report.Shorten(l.Then, 400))
+	}
 	for i, text := range l.Caution {
 		if i < shownNotes || p.style.All {
 			p.writeRow("caution", report.Shorten(text, 600))
