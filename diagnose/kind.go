@@ -53,13 +53,14 @@ const (
 	Profiling  Kind = "profiling"
 	Anomalies  Kind = "anomaly-detection"
 	Locking    Kind = "lock"
-	Preparing  Kind = "preparing"  // data, in the loop itself
-	Disk       Kind = "disk"       // blocks on one
-	Pausing    Kind = "pause"      // asleep in what nothing names
-	HostCode   Kind = "host-code"  // on a core in what nothing names
-	Syncing    Kind = "sync"       // blocks on the device, which then idles
-	HandOver   Kind = "hand-over"  // of what workers prepared
-	Collective Kind = "collective" // called by the program itself
+	Preparing  Kind = "preparing"   // data, in the loop itself
+	Disk       Kind = "disk"        // blocks on one
+	Pausing    Kind = "pause"       // asleep in what nothing names
+	HostCode   Kind = "host-code"   // on a core in what nothing names
+	Looping    Kind = "python-loop" // on a core in a loop of Python over elements
+	Syncing    Kind = "sync"        // blocks on the device, which then idles
+	HandOver   Kind = "hand-over"   // of what workers prepared
+	Collective Kind = "collective"  // called by the program itself
 
 	// The kinds of what a server does for a request.
 	Encoding    Kind = "encoding"
@@ -325,11 +326,18 @@ var kindWords = map[Kind][2]string{
 			"not: every so many steps, or hand it to a thread, so that no step waits for it. A loop that gets its " +
 			"work there (a queue, a socket) has none at the moment, which is no fault",
 	},
+	Looping: {
+		"a loop in Python works on the host, element by element",
+		"one call on whole arrays (NumPy, torch, torch._foreach_* for all parameters) instead of the loop, on the device " +
+			"if values come from there or go there, or the loop compiled (numba.njit). What needs no result of the step: " +
+			"ahead of it, in worker processes or a thread. What stays the same: once, and kept. What only logs need: every " +
+			"so many steps",
+	},
 	HostCode: {
 		"a line works on the host, in Python or in native code that it calls",
-		"by calls on whole arrays (NumPy, torch, torch._foreach_* for all parameters) instead of loops in Python, on the " +
-			"device if values come from there or go there. What needs no result of the step: ahead of it, in worker " +
-			"processes or a thread. What stays the same: once, and kept. What only logs need: every so many steps",
+		"run it on the device, if values come from there or go there. What needs no result of the step: ahead of it, in worker " +
+			"processes or a thread. What stays the same: once, and kept. What only logs need: every so many steps. A loop " +
+			"in Python: by calls on whole arrays (NumPy, torch, torch._foreach_* for all parameters)",
 	},
 	Chunks: {
 		"reading parts of an array that is stored in chunks: for one row the whole chunk that holds it is read and " +

@@ -111,7 +111,7 @@ func (l LoopLines) Launches() (first LoopLine, seconds float64) {
 		switch at := (function{line.Own.File, line.Own.Function}); line.Kind {
 		case Launching:
 			calls[at] += line.Seconds
-		case HostCode:
+		case HostCode, Looping:
 			works[at] += line.Seconds
 		default:
 		}
@@ -119,7 +119,7 @@ func (l LoopLines) Launches() (first LoopLine, seconds float64) {
 	launches := func(line LoopLine) bool {
 		at := function{line.Own.File, line.Own.Function}
 		module := strings.HasSuffix(at.name, "forward") && calls[at] >= works[at]
-		return line.Own.File != "" && (line.Kind == Launching || line.Kind == HostCode && module)
+		return line.Own.File != "" && (line.Kind == Launching || (line.Kind == HostCode || line.Kind == Looping) && module)
 	}
 	for _, line := range l.Lines {
 		if launches(line) {

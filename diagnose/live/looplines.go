@@ -290,8 +290,15 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	case s.Asleep:
 		return diagnose.Pausing
 	}
-	return cmp.Or(kindOfNames(s.Places), diagnose.HostCode)
+	own := diagnose.HostCode
+	if s.Native == loopOfPython {
+		own = diagnose.Looping
+	}
+	return cmp.Or(kindOfNames(s.Places), own)
 }
+
+// loopOfPython is the sampler's name for a line in a loop over elements.
+const loopOfPython = "loop"
 
 // ofNumbers are kinds of native work that much else is made of.
 var ofNumbers = []diagnose.Kind{

@@ -65,6 +65,7 @@ func TestKindOfNativeCode(t *testing.T) {
 		"open":      {diagnose.Preparing, diagnose.Reading},
 		"grow":      {diagnose.Growing, diagnose.Growing},
 		"print":     {diagnose.Logging, diagnose.Logging},
+		"loop":      {diagnose.Looping, diagnose.Code},
 		"new word":  {diagnose.HostCode, diagnose.Code},
 		"tokenizer": {diagnose.Preparing, diagnose.Tokenizer},
 	} {

@@ -91,12 +91,16 @@ func readCalls(path string) map[int]string {
 	}
 	defer func() { _ = f.Close() }()
 	found := map[int]string{}
+	var around blocks
 	lines := bufio.NewScanner(io.LimitReader(f, mostSource))
 	for n := 1; lines.Scan(); n++ {
-		if name := callIn(lines.Text()); name != "" {
+		name := callIn(lines.Text())
+		if name != "" {
 			found[n] = name
 		}
+		around = around.add(lines.Text(), n, name == "", found)
 	}
+	around.close(0, found)
 	return found
 }
 

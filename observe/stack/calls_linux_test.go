@@ -3,6 +3,7 @@ package stack
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -61,6 +62,55 @@ func TestCallAtOtherFiles(t *testing.T) {
 	}{{file, 2, "re"}, {file, 1, ""}, {file, 9, ""}, {pipe, 1, ""}, {"<stdin>", 1, ""}, {filepath.Join(folder, "gone.py"), 1, ""}} {
 		if got := known.callAt(os.Getpid(), c.file, c.line); got != c.want {
 			t.Errorf("line %d of %s calls %q, want %q", c.line, c.file, got, c.want)
+		}
+	}
+}
+
+// A line in a loop over elements is named, and none in a loop that trains, evaluates or makes batches.
+func TestLinesInLoops(t *testing.T) {
+	program := `import torch
+"""For each picture in the folder: nothing."""
+for epoch in range(9):
+    total = 0
+    for batch in loader:
+        loss = model(batch)
+        weights = batch.sum()
+        for p, q in zip(params, averages):
+            q.mul_(0.9).add_(p)
+        loss.backward()
+    tail = total + 1
+def pick(self, low, high):
+    at = 0
+    while at < self.size:
+        left = 2 * at + 1
+        if low <= self.tree[left]:
+            at = left
+        else:
+            low -= self.tree[left]
+        label = random.choice(names)
+    return at
+def pairs(rows):
+    first = rows[0]
+    return [distance(a, first) for a in rows]
+def batches(rows):
+    while len(rows) > 2:
+        rows = rows[2:]
+        yield rows
+for name in (
+    "a",
+):
+    measure(name)
+`
+	want := map[int]string{8: inLoop, 9: inLoop, 14: inLoop, 15: inLoop, 16: inLoop, 17: inLoop, 18: inLoop, 19: inLoop, 20: "random", 24: inLoop,
+		29: inLoop, 30: inLoop, 31: inLoop, 32: inLoop}
+	file := filepath.Join(t.TempDir(), "train.py")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	known := sources{}
+	for n := range len(strings.Split(program, "\n")) {
+		if got := known.callAt(os.Getpid(), file, n); got != want[n] {
+			t.Errorf("line %d is %q, want %q", n, got, want[n])
 		}
 	}
 }
