@@ -56,7 +56,8 @@ func (a adviser) leadWith(plan Plan) Plan {
 	default:
 	}
 	same := func(f Fix) bool { // the step's own advice on that line
-		return f.Name == diagnose.SlowTransform && lead.Line.Own.File != "" && strings.HasSuffix(f.Title, lead.Line.String())
+		return f.Name == diagnose.SlowTransform && lead.Line.Own.File != "" &&
+			strings.HasSuffix(f.Title, lead.Line.String())
 	}
 	plan.Fixes = append([]Fix{fix}, slices.DeleteFunc(plan.Fixes, same)...)
 	return plan

@@ -118,8 +118,9 @@ func (l LoopLines) Launches() (first LoopLine, seconds float64) {
 	}
 	launches := func(line LoopLine) bool {
 		at := function{line.Own.File, line.Own.Function}
-		module := strings.HasSuffix(at.name, "forward") && calls[at] >= works[at]
-		return line.Own.File != "" && (line.Kind == Launching || (line.Kind == HostCode || line.Kind == Looping) && module)
+		native := line.Kind == HostCode || line.Kind == Looping
+		module := native && strings.HasSuffix(at.name, "forward") && calls[at] >= works[at]
+		return line.Own.File != "" && (line.Kind == Launching || module)
 	}
 	for _, line := range l.Lines {
 		if launches(line) {

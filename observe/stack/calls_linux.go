@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Bounds on the program's files that are read for what a line calls.
+// Bounds on the program's files that are read for what a line does.
 const (
-	mostSource  = 1 << 20 // bytes of one
+	mostSource  = 1 << 18 // bytes of one
 	mostSources = 128
 )
 
@@ -65,43 +65,63 @@ func callIn(text string) string {
 	return ""
 }
 
-// sources has the calls in the lines of the program's files, by file and number.
-type sources map[string]map[int]string
+// source is a file of the program.
+type source struct {
+	lines []string
+	loops map[int]bool   // numbers of lines in loops over elements
+	names map[int]string // of the lines that were asked for
+}
 
-// callAt is the name of what a line of a process's program calls; "" unknown.
+// sources are the program's files that were read, by name.
+type sources map[string]*source
+
+// callAt is the name of what a line of a process's program does; "" unknown.
 func (known sources) callAt(pid int, file string, line int) string {
 	if !strings.HasPrefix(file, "/") {
 		return "" // typed in, or relative to a folder that may have changed
 	}
-	lines, read := known[file]
-	if !read {
+	read, seen := known[file]
+	if !seen {
 		if len(known) >= mostSources {
 			return ""
 		}
-		lines = readCalls(fmt.Sprintf("/proc/%d/root%s", pid, file))
-		known[file] = lines
+		read = readSource(fmt.Sprintf("/proc/%d/root%s", pid, file))
+		known[file] = read
 	}
-	return lines[line]
+	return read.nameOf(line)
 }
 
-func readCalls(path string) map[int]string {
+// nameOf is the name of what a line does: what it calls, or that it is in a loop. Only lines on which time goes are
+// asked for, so that only these are matched.
+func (s *source) nameOf(line int) string {
+	if line < 1 || line > len(s.lines) {
+		return ""
+	}
+	name, known := s.names[line]
+	if !known {
+		text := s.lines[line-1]
+		if name = callIn(text); name == "" && (s.loops[line] || comprehension.MatchString(text)) {
+			name = inLoop
+		}
+		s.names[line] = name
+	}
+	return name
+}
+
+// readSource reads a file; it has no lines if it is no plain file.
+func readSource(path string) *source {
+	s := &source{names: map[int]string{}}
 	f := openRegular(path)
 	if f == nil {
-		return nil
+		return s
 	}
 	defer func() { _ = f.Close() }()
-	found := map[int]string{}
-	var around blocks
 	lines := bufio.NewScanner(io.LimitReader(f, mostSource))
-	for n := 1; lines.Scan(); n++ {
-		name := callIn(lines.Text())
-		if name != "" {
-			found[n] = name
-		}
-		around = around.add(lines.Text(), n, name == "", found)
+	for lines.Scan() {
+		s.lines = append(s.lines, lines.Text())
 	}
-	around.close(0, found)
-	return found
+	s.loops = findLoops(s.lines)
+	return s
 }
 
 // native is the name of what the innermost line of a stack calls, if that line is the program's own: native code

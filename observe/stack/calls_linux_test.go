@@ -101,8 +101,10 @@ for name in (
 ):
     measure(name)
 `
-	want := map[int]string{8: inLoop, 9: inLoop, 14: inLoop, 15: inLoop, 16: inLoop, 17: inLoop, 18: inLoop, 19: inLoop, 20: "random", 24: inLoop,
-		29: inLoop, 30: inLoop, 31: inLoop, 32: inLoop}
+	want := map[int]string{
+		8: inLoop, 9: inLoop, 14: inLoop, 15: inLoop, 16: inLoop, 17: inLoop, 18: inLoop, 19: inLoop, 20: "random", 24: inLoop,
+		29: inLoop, 30: inLoop, 31: inLoop, 32: inLoop,
+	}
 	file := filepath.Join(t.TempDir(), "train.py")
 	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
 		t.Fatal(err)

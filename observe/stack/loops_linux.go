@@ -23,58 +23,54 @@ type block struct {
 	indent      int
 	loop        bool
 	overBatches bool
-	lines       []int // without a name, that are in no block further in
+	lines       []int // that are in no block further in
 }
 
-// blocks are those around a line, outermost first.
-type blocks []block
-
-// add goes on to the next line, number n. unnamed says that it has no name in calls.
-func (b blocks) add(text string, n int, unnamed bool, found map[int]string) blocks {
-	text, _, _ = strings.Cut(text, " #")
-	text = strings.TrimRight(text, " \t\r")
-	code := strings.TrimLeft(text, " \t")
-	if code == "" || code[0] == '#' {
-		return b
+// findLoops returns the numbers of the lines that are in a loop over elements.
+func findLoops(lines []string) map[int]bool {
+	found := map[int]bool{}
+	var around []block
+	for i, text := range lines {
+		text, _, _ = strings.Cut(text, " #")
+		text = strings.TrimRight(text, " \t\r")
+		code := strings.TrimLeft(text, " \t")
+		if code == "" || code[0] == '#' {
+			continue
+		}
+		indent := len(text) - len(code)             // Python asks for the same characters in each line of a block
+		if strings.IndexByte(")]}", code[0]) >= 0 { // it ends a head of several lines
+			indent++
+		}
+		around = closeBlocks(around, indent, found)
+		head := strings.IndexByte("acdfw", code[0]) >= 0 // async, class, def, for, while
+		loop := head && loopHead.MatchString(code)
+		if loop || head && functionHead.MatchString(code) {
+			around = append(around, block{indent: indent, loop: loop})
+		}
+		if last := len(around) - 1; last >= 0 && around[last].loop {
+			around[last].lines = append(around[last].lines, i+1)
+			around[last].overBatches = around[last].overBatches || overBatches.MatchString(code)
+		}
 	}
-	indent := len(text) - len(code)             // Python asks for the same characters in each line of a block
-	if strings.IndexByte(")]}", code[0]) >= 0 { // it ends a head of several lines
-		indent++
-	}
-	b = b.close(indent, found)
-	if overBatches.MatchString(code) && !loopHead.MatchString(code) && len(b) > 0 {
-		b[len(b)-1].overBatches = true
-	}
-	switch {
-	case loopHead.MatchString(code):
-		b = append(b, block{indent: indent, loop: true, overBatches: overBatches.MatchString(code)})
-	case functionHead.MatchString(code):
-		b = append(b, block{indent: indent})
-	case unnamed && comprehension.MatchString(code):
-		found[n] = inLoop
-		return b
-	}
-	if last := len(b) - 1; unnamed && last >= 0 && b[last].loop {
-		b[last].lines = append(b[last].lines, n)
-	}
-	return b
+	closeBlocks(around, 0, found)
+	return found
 }
 
-// close ends the blocks that a line of an indent is not in, and names their lines. What is around a loop over batches
-// is one as well.
-func (b blocks) close(indent int, found map[int]string) blocks {
-	for len(b) > 0 && b[len(b)-1].indent >= indent {
-		last := b[len(b)-1]
-		b = b[:len(b)-1]
+// closeBlocks returns the blocks that a line of an indent is in, and takes in the lines of those that end. What is
+// around a loop over batches is one as well.
+func closeBlocks(around []block, indent int, found map[int]bool) []block {
+	for len(around) > 0 && around[len(around)-1].indent >= indent {
+		last := around[len(around)-1]
+		around = around[:len(around)-1]
 		switch {
 		case !last.loop:
 		case !last.overBatches:
 			for _, n := range last.lines {
-				found[n] = inLoop
+				found[n] = true
 			}
-		case len(b) > 0:
-			b[len(b)-1].overBatches = true
+		case len(around) > 0:
+			around[len(around)-1].overBatches = true
 		}
 	}
-	return b
+	return around
 }
