@@ -117,7 +117,7 @@ func (a adviser) blind() Plan {
 		plan := a.inWords()
 		plan.Fixes = append(a.withoutAnomalies(), plan.Fixes...)
 		return plan
-	case class == diagnose.Unknown && a.verdict.Idle >= mostlyIdle && len(a.run.Facts.Loaders) == 0:
+	case class == diagnose.Unknown && a.verdict.Idle >= partlyIdle && len(a.run.Facts.Loaders) == 0:
 		return Plan{Fixes: append(a.withoutAnomalies(), a.ownLine()...)} // the thread is on that line with any cause
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
 		return Plan{}
@@ -227,6 +227,10 @@ func (a adviser) reads(line diagnose.LoopLine) bool {
 
 // mostlyIdle is the idle share of a device from which a thread that waits for it waits for many short answers. [J]
 const mostlyIdle = 0.5
+
+// partlyIdle is the idle share of a device from which the line of the program is named on which the launching thread
+// is most, though no cause is known. [J]
+const partlyIdle = 0.15
 
 // ownLaunches proposes fewer launches if calls of the model take most of the launching thread's work, and no other
 // function as much as they. The zero Fix if not.
