@@ -117,6 +117,13 @@ func (a adviser) blind() Plan {
 		plan := a.inWords()
 		plan.Fixes = append(a.withoutAnomalies(), plan.Fixes...)
 		return plan
+	case class == diagnose.LaunchBound && len(a.run.Facts.Loaders) == 0:
+		fixes := a.withoutAnomalies()
+		line := a.ownLine()
+		if first, seconds, named := a.namedLaunches(); named && !launchesMost(line) {
+			fixes = append(fixes, a.fewerLaunches(first, seconds))
+		}
+		return Plan{Fixes: append(fixes, line...)}
 	case class == diagnose.Unknown && a.verdict.Idle >= partlyIdle && len(a.run.Facts.Loaders) == 0:
 		return Plan{Fixes: append(a.withoutAnomalies(), a.ownLine()...)} // the thread is on that line with any cause
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
@@ -206,7 +213,7 @@ func (a adviser) ownMixture() []Fix {
 		Notes: []string{line.Kind.Advice()},
 	}
 	if launches >= mixedLaunches*seconds {
-		fix.Title, fix.Risk = "launch fewer, larger kernels: "+line.String(), NoRisk
+		fix.Name, fix.Title, fix.Risk = string(diagnose.LaunchBound), "launch fewer, larger kernels: "+line.String(), NoRisk
 		fix.Notes = []string{a.verdict.Grounds.FewerLaunches()}
 	}
 	return []Fix{fix}
@@ -245,6 +252,12 @@ func (a adviser) ownLaunches(other float64) Fix {
 	if !named || launches < max(other, mostlyLaunches*works) {
 		return Fix{}
 	}
+	return a.fewerLaunches(first, launches)
+}
+
+// fewerLaunches proposes fewer launches in the function of a line, which have taken that many seconds.
+func (a adviser) fewerLaunches(first diagnose.LoopLine, launches float64) Fix {
+	lines := a.verdict.Measured.LoopLines
 	fix := Fix{
 		Name: string(diagnose.LaunchBound), Title: "launch fewer, larger kernels, mostly from " + first.String(),
 		Effort: Code, Risk: NoRisk, Forecast: a.atMost(min(a.atIdle(), atRemoval(launches/lines.Seconds))),

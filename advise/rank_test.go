@@ -328,6 +328,28 @@ func TestLineThatIsWorthMoreThanHiding(t *testing.T) {
 	}
 }
 
+// Of a loop that launches too slowly fewer launches come first, though another line has more of the time.
+func TestFewerLaunchesComeFirstWhereTheyAreTheLimit(t *testing.T) {
+	run := liveRun(t)
+	run.Steps, run.Facts.Loaders = nil, nil
+	v := judge.Judge(run)
+	v.Class = diagnose.LaunchBound
+	line := func(n int, function string, kind diagnose.Kind, seconds float64) diagnose.LoopLine {
+		own := recording.Place{File: "/me/train.py", Line: n, Function: function}
+		return diagnose.LoopLine{Seconds: seconds, Line: diagnose.Line{Own: own, Kind: kind}}
+	}
+	lines := []diagnose.LoopLine{line(25, "sums", diagnose.HostCode, 5), line(40, "Net.forward", diagnose.Launching, 4)}
+	v.Measured.LoopLines = diagnose.LoopLines{Looks: 100, Seconds: 10, Lines: lines}
+	fixes := Rank(run, v).Fixes
+	if len(fixes) != 2 || !strings.Contains(fixes[0].Title, "train.py:40") || !strings.Contains(fixes[1].Title, "train.py:25") {
+		t.Errorf("%+v, want fewer launches at line 40, and then line 25", fixes)
+	}
+	v.Measured.LoopLines.Lines = lines[1:]
+	if fixes := Rank(run, v).Fixes; len(fixes) != 1 || !strings.Contains(fixes[0].Title, "train.py:40") {
+		t.Errorf("%+v, want fewer launches once", fixes)
+	}
+}
+
 // A plan that captures launches says first which line launches most.
 func TestLineThatLaunchesMost(t *testing.T) {
 	own := recording.Place{File: "/me/train.py", Line: 39, Function: "loss"}

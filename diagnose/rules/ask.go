@@ -52,10 +52,12 @@ func decide(scores []diagnose.Score) diagnose.Class {
 	return best.Class
 }
 
-// sameLack reports whether two classes are of the same lack, that of core time for
-// loading: the better one is named though the other is near.
+// sameLack reports whether two classes are of the same lack: that of core time for loading, or of a thread that
+// launches in time. The better one is named though the other is near.
 func sameLack(a, b diagnose.Class) bool {
-	return a.Starves() && b.Starves() && a.Is(diagnose.CPUBound) && b.Is(diagnose.CPUBound)
+	launches := a == diagnose.LaunchBound || b == diagnose.LaunchBound
+	works := a == diagnose.CPUBound || b == diagnose.CPUBound
+	return a.Starves() && b.Starves() && a.Is(diagnose.CPUBound) && b.Is(diagnose.CPUBound) || launches && works
 }
 
 // runnerUp is the second best rule; of an unknown verdict the best one.

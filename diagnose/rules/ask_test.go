@@ -41,3 +41,17 @@ func TestRulesAskACaseAlone(t *testing.T) {
 		t.Errorf("a Case that knows nothing is %s", a.Class)
 	}
 }
+
+// A thread that launches many small kernels is at work all the time as well. Of the two classes the better one is named.
+func TestLaunchesAndOwnWorkAreOneLack(t *testing.T) {
+	for first, second := range map[diagnose.Class]diagnose.Class{
+		diagnose.LaunchBound: diagnose.CPUBound, diagnose.CPUBound: diagnose.LaunchBound,
+	} {
+		if got := decide([]diagnose.Score{{Class: first, Value: 1}, {Class: second, Value: 0.95}}); got != first {
+			t.Errorf("%s before %s is %s", first, second, got)
+		}
+	}
+	if got := decide([]diagnose.Score{{Class: diagnose.LaunchBound, Value: 1}, {Class: diagnose.NetworkBound, Value: 0.95}}); got != diagnose.Unknown {
+		t.Errorf("launches beside exchanges are %s", got)
+	}
+}
