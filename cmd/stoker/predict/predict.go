@@ -48,10 +48,7 @@ The common flags come first. The others follow, by what they describe.`,
 					return err
 				}
 			}
-			if len(args) == 1 || q.Text("util") != "" && q.Text("measured") == "" {
-				return runWorth(a, q, strings.Join(args, ""))
-			}
-			return runPredict(cmd.Context(), a, q)
+			return answerQuestion(cmd.Context(), a, q, strings.Join(args, ""))
 		},
 	}
 	register(cmd)
@@ -76,27 +73,31 @@ func suggestVerb(cmd *cobra.Command, name string) error {
 // mostSlips are the letters in which a misspelt verb differs: two that changed places.
 const mostSlips = 2
 
-// runPredict answers the question and prints the answer.
-func runPredict(ctx context.Context, a *cli.App, q *question.Question) (err error) {
-	if len(q.Given) == 0 {
-		return cli.AsUsage(hint.Attach(
-			errors.New("predict needs to know the model and the machine: --gpu, --model and --batch, or --step and --batch"),
-			"stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme",
-		))
+// answerQuestion finds out which question the flags ask, and answers it. run is a recording, or "".
+func answerQuestion(ctx context.Context, a *cli.App, q *question.Question, run string) (err error) {
+	aboutMachines := run != "" || q.Text("util") != "" && q.Text("measured") == ""
+	if !aboutMachines {
+		if err := checkQuestion(q); err != nil {
+			return cli.AsUsage(err)
+		}
 	}
-	if err := checkQuestion(q); err != nil {
-		return cli.AsUsage(err)
-	}
-	if q.On("tutorial") {
-		a.Began = true
+	if q.On("tutorial") && !aboutMachines {
 		return showTutorial(a, q)
 	}
 	if q.Table, err = hardwareTable(q.Text("hardware")); err != nil {
 		return cli.AsUsage(err)
 	}
-	if q.Text("list") != "" {
+	switch {
+	case aboutMachines:
+		return showWorth(a, q, run)
+	case q.Text("list") != "":
 		return printTable(a, q)
 	}
+	return predictJob(ctx, a, q)
+}
+
+// predictJob forecasts the job that the flags describe, draws it if they ask for that, and prints it.
+func predictJob(ctx context.Context, a *cli.App, q *question.Question) error {
 	p, err := q.Predict()
 	if err != nil {
 		return cli.AsUsage(err)
@@ -108,14 +109,17 @@ func runPredict(ctx context.Context, a *cli.App, q *question.Question) (err erro
 		}
 		a.Say("%s is written", q.Text("out"))
 	}
-	return showPrediction(a, q, p)
+	switch {
+	case q.On("json"):
+		return wire.WritePrediction(a.Stdout, p)
+	case q.On("csv"):
+		return wire.WritePredictionCSV(a.Stdout, p)
+	}
+	return text.WritePrediction(a.Stdout, p, a.TextStyle(a.Stdout))
 }
 
-// runWorth prints what another machine would bring a job that runs.
-func runWorth(a *cli.App, q *question.Question, run string) (err error) {
-	if q.Table, err = hardwareTable(q.Text("hardware")); err != nil {
-		return cli.AsUsage(err)
-	}
+// showWorth prints what another machine would bring a job that runs.
+func showWorth(a *cli.App, q *question.Question, run string) error {
 	w, err := q.CompareMachines(run)
 	if err != nil {
 		return cli.AsUsage(err)
@@ -134,6 +138,12 @@ func runWorth(a *cli.App, q *question.Question, run string) (err error) {
 
 // checkQuestion refuses flags that contradict each other.
 func checkQuestion(q *question.Question) error {
+	if len(q.Given) == 0 {
+		return hint.Attach(
+			errors.New("predict needs to know the model and the machine: --gpu, --model and --batch, or --step and --batch"),
+			"stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme",
+		)
+	}
 	asked := 0
 	for _, is := range []bool{q.On("tutorial"), q.Text("list") != "", q.On("roofline")} {
 		if is {
@@ -164,17 +174,8 @@ func checkQuestion(q *question.Question) error {
 	return nil
 }
 
-func showPrediction(a *cli.App, q *question.Question, p question.Prediction) error {
-	switch {
-	case q.On("json"):
-		return wire.WritePrediction(a.Stdout, p)
-	case q.On("csv"):
-		return wire.WritePredictionCSV(a.Stdout, p)
-	}
-	return text.WritePrediction(a.Stdout, p, a.TextStyle(a.Stdout))
-}
-
 func showTutorial(a *cli.App, q *question.Question) error {
+	a.Began = true
 	lessons := tutorial.Tutorial()
 	switch {
 	case q.On("json"):
