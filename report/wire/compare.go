@@ -3,7 +3,6 @@ package wire
 import (
 	"io"
 	"math"
-	"strconv"
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -64,22 +63,15 @@ func WriteTraces(w io.Writer, after verify.Traced, o verify.TraceOutcome) error 
 
 // WriteTracesCSV writes the rows of a comparison in base units, per step.
 func WriteTracesCSV(w io.Writer, o verify.TraceOutcome) error {
-	rows := [][]string{{
+	rows := [][]any{{
 		"group", "name", "unit", "before", "before_least", "before_most", "after", "after_least",
 		"after_most", "calls_before", "calls_after", "bytes_before", "bytes_after", "only",
 	}}
-	plain := func(v float64) string {
-		if math.IsNaN(v) {
-			return ""
-		}
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
 	for _, list := range [][]verify.Row{o.Rows, o.Work} {
 		for _, r := range list {
-			rows = append(rows, []string{
-				r.Group, r.Name, r.Unit, plain(r.Before.Mean), plain(r.Before.Least), plain(r.Before.Most),
-				plain(r.After.Mean), plain(r.After.Least), plain(r.After.Most),
-				plain(r.Calls[0]), plain(r.Calls[1]), plain(r.Bytes[0]), plain(r.Bytes[1]), r.Only(),
+			rows = append(rows, []any{
+				r.Group, r.Name, r.Unit, r.Before.Mean, r.Before.Least, r.Before.Most, r.After.Mean, r.After.Least,
+				r.After.Most, r.Calls[0], r.Calls[1], r.Bytes[0], r.Bytes[1], r.Only(),
 			})
 		}
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/csv"
+	"fmt"
 	"io"
 
 	"github.com/stoker-dev/stoker"
@@ -15,7 +16,7 @@ import (
 // workloads of a roofline, or the parts of a step. Values have base units and full precision;
 // unknown ones are empty.
 func WritePredictionCSV(w io.Writer, p question.Prediction) error {
-	var rows [][]string
+	var rows [][]any
 	switch {
 	case p.Roofline != nil:
 		rows = rooflineRows(p)
@@ -27,12 +28,17 @@ func WritePredictionCSV(w io.Writer, p question.Prediction) error {
 	return WriteCSV(w, rows)
 }
 
-// WriteCSV writes rows, the first as a heading.
-func WriteCSV(w io.Writer, rows [][]string) error {
+// WriteCSV writes rows, the first as a heading. A float is written in full precision, and nothing if it is
+// unknown.
+func WriteCSV[T any](w io.Writer, rows [][]T) error {
 	c := csv.NewWriter(w)
 	for _, row := range rows {
 		cells := make([]string, len(row))
-		for i, text := range row {
+		for i, value := range row {
+			text := fmt.Sprint(value)
+			if number, isNumber := any(value).(float64); isNumber {
+				text = stat.Text(number)
+			}
 			cells[i] = safe.Cell(text, 0)
 		}
 		if err := c.Write(cells); err != nil {
@@ -45,66 +51,51 @@ func WriteCSV(w io.Writer, rows [][]string) error {
 
 var axisUnits = map[string]string{"sample": "_bytes", "storage": "_bytes_per_s", "prepare": "_s", "cached": "_ratio"}
 
-func sweepRows(p question.Prediction) [][]string {
-	var heading []string
+func sweepRows(p question.Prediction) [][]any {
+	var heading []any
 	for _, a := range p.Axes {
 		heading = append(heading, a.Name+axisUnits[a.Name])
 	}
 	heading = append(heading, threeOf("utilization_ratio")...)
 	heading = append(heading, threeOf("samples_per_s")...)
 	heading = append(heading, threeOf("step_s")...)
-	rows := [][]string{append(heading, "stage", "binds", "fits")}
+	rows := [][]any{append(heading, "stage", "binds", "fits")}
 	for _, q := range p.Points {
-		row := []string{stat.Text(q.X)}
-		if len(p.Axes) == 2 {
-			row = append(row, stat.Text(q.Y))
-		}
+		row := []any{q.X, q.Y}[:len(p.Axes)]
 		for _, i := range []stoker.Interval{q.Utilization, q.Throughput, q.Step} {
-			row = append(row, ends(i)...)
+			row = append(row, i.Point, i.Low, i.High)
 		}
-		rows = append(rows, append(row, stageOf(q), string(q.Bound), fits(q.Fits)))
+		rows = append(rows, append(row, stageOf(q), q.Bound, fits[q.Fits]))
 	}
 	return rows
 }
 
-// fits returns "" if unknown.
-func fits(t predict.Truth) string {
-	return map[predict.Truth]string{predict.Yes: "true", predict.No: "false"}[t]
-}
+// fits has no word for what is unknown.
+var fits = map[predict.Truth]string{predict.Yes: "true", predict.No: "false"}
 
-func stageRows(p question.Prediction) [][]string {
-	rows := [][]string{append([]string{"stage", "resource"}, append(threeOf("time_s"), "text", "source")...)}
+func stageRows(p question.Prediction) [][]any {
+	rows := [][]any{append([]any{"stage", "resource"}, append(threeOf("time_s"), "text", "source")...)}
 	for _, s := range p.Answer.Stages {
-		rows = append(rows, append([]string{s.Stage.String(), string(s.Resource)},
-			append(ends(s.Time), s.Text, s.Source)...))
+		rows = append(rows, []any{s.Stage, s.Resource, s.Time.Point, s.Time.Low, s.Time.High, s.Text, s.Source})
 	}
 	return rows
 }
 
-func rooflineRows(p question.Prediction) [][]string {
-	rows := [][]string{{
+func rooflineRows(p question.Prediction) [][]any {
+	rows := [][]any{{
 		"kind", "name", "over", "batch", "rate_bytes_per_s", "flop_per_byte", "flop_per_copied_byte",
 		"flop_per_stored_byte", "flop_per_s", "delivered_flop_per_s", "bound",
 	}}
 	r := p.Roofline
 	for _, d := range r.Diagonals {
-		rows = append(rows, []string{
-			"line", d.Name, d.Over, "", stat.Text(d.Rate), stat.Text(d.Ridge), "", "",
-			stat.Text(r.Peak), "", "",
-		})
+		rows = append(rows, []any{"line", d.Name, d.Over, "", d.Rate, d.Ridge, "", "", r.Peak, "", ""})
 	}
 	for _, w := range r.Points {
-		rows = append(rows, []string{
-			"workload", w.Name, "", stat.Text(w.Batch), "", stat.Text(w.Device), stat.Text(w.Copied),
-			stat.Text(w.Stored),
-			stat.Text(w.Attained.Point), stat.Text(w.Delivered.Point), w.Bound,
+		rows = append(rows, []any{
+			"workload", w.Name, "", w.Batch, "", w.Device, w.Copied, w.Stored, w.Attained.Point, w.Delivered.Point, w.Bound,
 		})
 	}
 	return rows
 }
 
-func threeOf(name string) []string { return []string{name, name + "_low", name + "_high"} }
-
-func ends(i stoker.Interval) []string {
-	return []string{stat.Text(i.Point), stat.Text(i.Low), stat.Text(i.High)}
-}
+func threeOf(name string) []any { return []any{name, name + "_low", name + "_high"} }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -101,19 +100,12 @@ var jobColumns = []struct {
 
 // WriteRunsCSV writes a row per job.
 func WriteRunsCSV(w io.Writer, r report.Runs) error {
-	rows := make([][]string, 1+len(r.Jobs))
+	rows := make([][]any, 1+len(r.Jobs))
 	for _, c := range jobColumns {
 		rows[0] = append(rows[0], c.name)
 		for i, j := range r.Jobs {
-			rows[1+i] = append(rows[1+i], plainValue(c.value(j)))
+			rows[1+i] = append(rows[1+i], c.value(j))
 		}
 	}
 	return WriteCSV(w, rows)
-}
-
-func plainValue(v any) string {
-	if number, isNumber := v.(float64); isNumber {
-		return stat.Text(number)
-	}
-	return fmt.Sprint(v)
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -49,12 +48,11 @@ func WriteLessons(w io.Writer, lessons []tutorial.Lesson) error {
 
 // WriteLessonsCSV writes a row per line of the tutorial.
 func WriteLessonsCSV(w io.Writer, lessons []tutorial.Lesson) error {
-	rows := [][]string{{"lesson", "what", "published", "same_formula", "value", "unit", "differs", "ours", "why"}}
+	rows := [][]any{{"lesson", "what", "published", "same_formula", "value", "unit", "differs", "ours", "why"}}
 	for _, lesson := range lessons {
 		for _, l := range lesson.Lines {
-			rows = append(rows, []string{
-				lesson.Title, l.What, l.Published, l.Computed, stat.Text(l.Value), l.Unit,
-				fmt.Sprint(l.Differs), l.Ours, l.Why,
+			rows = append(rows, []any{
+				lesson.Title, l.What, l.Published, l.Computed, l.Value, l.Unit, l.Differs, l.Ours, l.Why,
 			})
 		}
 	}
