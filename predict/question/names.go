@@ -10,23 +10,6 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// ReadQuantity reads a flag's text that must be more than 0 and within the flag's limits; its error names
-// the flag.
-func ReadQuantity[Q interface {
-	~float64
-	fmt.Stringer
-}](flag, text string, read func(string) (Q, error),
-) (Q, error) {
-	q, err := read(text)
-	if err != nil {
-		return 0, fmt.Errorf("--%s: %w", flag, err)
-	}
-	if err := quantity.Positive("--"+flag, q); err != nil {
-		return q, err
-	}
-	return q, checkLimit(flag, float64(q), func(v float64) string { return Q(v).String() })
-}
-
 // ReadStorage returns the class of storage of that name, or a rate if the text begins with a digit.
 func ReadStorage(text string) (hardware.Storage, error) {
 	if row, known := hardware.FindStorage(text); known {

@@ -78,11 +78,8 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 // checkAxisEnd refuses a range that ends beyond the flag's limits.
 func checkAxisEnd(flag string, value float64) error {
 	show := quantity.About
-	if unit := units[flag]; unit != nil {
+	if unit := flagValues[flag].unit; unit != nil {
 		show = unit.show
-	}
-	if flag == "storage" {
-		show = quantity.AboutRate
 	}
 	return checkLimit(flag, value, show)
 }

@@ -27,11 +27,6 @@ func (q *Question) Text(flag string) string { return q.Texts[flag] }
 // On reports whether a switch is on.
 func (q *Question) On(flag string) bool { return q.Switches[flag] }
 
-// value parses a flag in its unit. The value is more than 0, and printed is how people read it.
-func (q *Question) value(flag string) (value float64, printed string, err error) {
-	return units[flag].read(flag, q.Text(flag))
-}
-
 // fill sets a flag that the user did not give.
 func (q *Question) fill(flag, text string) {
 	if q.Text(flag) == "" {
