@@ -20,6 +20,7 @@ type Roofline struct {
 	Diagonals []Diagonal // device memory, host link, input supply; unknown ones left out
 	Points    []Workpoint
 	Slower    []SlowerPrecision // precisions that some points compute in
+	Sources   [2]string         // of the peak, and of the memory's rate
 }
 
 // SlowerPrecision is a precision with a lower peak.
@@ -61,7 +62,10 @@ type Workpoint struct {
 // device over its host link and out of its input path; NaN or 0 leaves a line
 // out. An error says that the device's peak or bandwidth is not known.
 func RooflineOf(gpu hardware.GPU, precision hardware.Precision, link, input float64) (Roofline, error) {
-	r := Roofline{GPU: gpu, Precision: precision, Peak: gpu.Peak(precision).Value}
+	peak := gpu.Peak(precision)
+	r := Roofline{
+		GPU: gpu, Precision: precision, Peak: peak.Value, Sources: [2]string{peak.Source, gpu.MemoryRate.Source},
+	}
 	if !(r.Peak > 0) {
 		why := device.Load{GPU: gpu, Precision: precision}.CheckPrecision()
 		if why == nil {

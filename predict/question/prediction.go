@@ -27,6 +27,7 @@ type Prediction struct {
 	Points []predict.Point
 
 	Roofline *predict.Roofline
+	Place    *predict.Roofline // of one setting on its device, for a page; nil if unknown
 }
 
 // Input is one input of the answer.

@@ -55,6 +55,11 @@ func (d *job) askOne(p *Prediction) error {
 	if err := d.askFirst(p); err != nil {
 		return err
 	}
+	if d.Text("out") != "" {
+		if place, unknown := d.DrawRoofline(); unknown == nil {
+			p.Place = &place
+		}
+	}
 	if d.Text("for") != "" {
 		if p.Sizing, err = d.sizeForTarget(); err != nil {
 			return err

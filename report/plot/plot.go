@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -74,40 +75,38 @@ type sheet struct {
 	panels []panel
 }
 
-// entry is one line of the key.
+// entry is one line of the key, with a sample of what it explains; "" for what the sample has not.
 type entry struct {
 	name  string
-	thumb func(c *canvas, in box)
+	fill  string // of an area
+	band  string // of a band around a line
+	line  stroke
+	mark  string // fill of a mark
+	shape int    // its shape
 }
 
 // explain adds a line to the key unless it is there.
-func (s *sheet) explain(name string, thumb func(c *canvas, in box)) {
-	for _, e := range s.key {
-		if e.name == name {
-			return
-		}
-	}
-	s.key = append(s.key, entry{name, thumb})
-}
-
-// lineThumb draws a sample of a line in the key.
-func lineThumb(s stroke) func(*canvas, box) {
-	return func(c *canvas, in box) {
-		y := (in.top + in.bottom) / 2
-		c.drawLine([]dot{{in.left, y}, {in.right, y}}, s)
+func (s *sheet) explain(e entry) {
+	if !slices.ContainsFunc(s.key, func(other entry) bool { return other.name == e.name }) {
+		s.key = append(s.key, e)
 	}
 }
 
-// markThumb draws a sample of a mark in the key.
-func markThumb(fill string, shape int) func(*canvas, box) {
-	return func(c *canvas, in box) {
-		c.mark(dot{(in.left + in.right) / 2, (in.top + in.bottom) / 2}, 3.5, fill, shape)
+// drawSample draws what the entry explains.
+func (e entry) drawSample(c *canvas, in box) {
+	middle := dot{(in.left + in.right) / 2, (in.top + in.bottom) / 2}
+	if e.fill != "" {
+		c.rect(in, e.fill, e.fill)
 	}
-}
-
-// fillThumb draws a sample of a fill in the key.
-func fillThumb(fill string) func(*canvas, box) {
-	return func(c *canvas, in box) { c.rect(in, fill, fill) }
+	if e.band != "" {
+		c.area([]dot{{in.left, in.top}, {in.right, in.top}, {in.right, in.bottom}, {in.left, in.bottom}}, e.band)
+	}
+	if e.line.colour != "" {
+		c.drawLine([]dot{{in.left, middle.y}, {in.right, middle.y}}, e.line)
+	}
+	if e.mark != "" {
+		c.mark(middle, 3.5, e.mark, e.shape)
+	}
 }
 
 // writeSVG lays out the sheet and writes it. The area below the panels grows with its text, so
@@ -158,7 +157,7 @@ func (s *sheet) drawKey(c *canvas, top float64) float64 {
 		if x > margin && x+long-gap > width-margin {
 			x, y = margin, y+high
 		}
-		e.thumb(c, box{x, y + 4, x + thumb, y + high - 4})
+		e.drawSample(c, box{x, y + 4, x + thumb, y + high - 4})
 		c.drawText(dot{x + thumb + 4, y + high/2}, textStyle{size, black, "start", false}, e.name)
 		x += long
 	}

@@ -13,14 +13,13 @@ import (
 // roofs, or not at all if its place is unknown.
 func WritePrediction(w io.Writer, p question.Prediction, version string) error {
 	words := Captions{Title: p.Title, Source: listSources(p, version)}
-	switch r := p.Roofline; {
-	case r != nil:
-		return WriteRoofline(w, words, *r)
+	switch {
+	case p.Roofline != nil:
+		return WriteRoofline(w, words, *p.Roofline)
 	case len(p.Points) > 0:
 		return WriteSweep(w, words, p.Axes, p.Points)
-	}
-	if roof, unknown := p.Setup.DrawRoofline(); unknown == nil {
-		return WriteRoofline(w, words, roof)
+	case p.Place != nil:
+		return WriteRoofline(w, words, *p.Place)
 	}
 	return nil
 }
@@ -34,8 +33,8 @@ func listSources(p question.Prediction, version string) string {
 		}
 	}
 	if p.Roofline != nil {
-		add(p.Roofline.GPU.Peak(p.Roofline.Precision).Source)
-		add(p.Roofline.GPU.MemoryRate.Source)
+		add(p.Roofline.Sources[0])
+		add(p.Roofline.Sources[1])
 	}
 	for _, s := range p.Answer.Stages {
 		if s.Resource == stoker.GPU {

@@ -30,8 +30,8 @@ func WriteRoofline(w io.Writer, title Captions, r predict.Roofline) error {
 	s := &sheet{words: title}
 	for _, d := range r.Diagonals {
 		if d.Ridge > 0 && stat.Finite(d.Ridge) {
-			s.explain(fmt.Sprintf("%s, %s (over %s)", d.Name, quantity.AboutRate(d.Rate), d.Over),
-				lineThumb(stroke{colourOfLine(d.Name), 2, ""}))
+			name := fmt.Sprintf("%s, %s (over %s)", d.Name, quantity.AboutRate(d.Rate), d.Over)
+			s.explain(entry{name: name, line: stroke{colourOfLine(d.Name), 2, ""}})
 		}
 	}
 	for i, point := range r.Points {
@@ -39,7 +39,7 @@ func WriteRoofline(w io.Writer, title Captions, r predict.Roofline) error {
 		if stat.Finite(point.Batch) {
 			name += ", batch " + quantity.About(point.Batch)
 		}
-		s.explain(name, markThumb(black, i))
+		s.explain(entry{name: name, mark: black, shape: i})
 	}
 	p.inner = func(c *canvas, at func(dot) dot) {
 		for i, d := range r.Diagonals {

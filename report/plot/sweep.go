@@ -47,7 +47,7 @@ func WriteSweep(w io.Writer, title Captions, axes []predict.Axis, points []predi
 	}
 	use.explain(s)
 	if len(taken) > 1 {
-		s.explain("what the GPU would take", lineThumb(stroke{grey, 1.2, "4 3"}))
+		s.explain(entry{name: "what the GPU would take", line: stroke{grey, 1.2, "4 3"}})
 	}
 	upper := panel{x: x, y: axis{title: "samples/s", max: most * 1.04, ticks: round(0, most*1.04, 5, quantity.About)}}
 	upper.x.title = ""
@@ -158,13 +158,10 @@ func (c curve) top() float64 {
 }
 
 func (c curve) explain(s *sheet) {
-	s.explain("likely, and the interval", func(k *canvas, in box) {
-		k.area([]dot{{in.left, in.top}, {in.right, in.top}, {in.right, in.bottom}, {in.left, in.bottom}}, blue)
-		lineThumb(stroke{blue, 1.8, ""})(k, in)
-	})
+	s.explain(entry{name: "likely, and the interval", band: blue, line: stroke{blue, 1.8, ""}})
 	for _, bound := range report.Bounds {
 		if len(c.dots[bound]) > 0 {
-			s.explain("limited by "+bound, markThumb(colourOf(bound), 0))
+			s.explain(entry{name: "limited by " + bound, mark: colourOf(bound)})
 		}
 	}
 }
@@ -240,7 +237,7 @@ func heat(w io.Writer, title Captions, axes []predict.Axis, points []predict.Poi
 	s := &sheet{words: title, panels: []panel{p}}
 	for _, u := range []float64{0, 0.25, 0.5, 0.75, 1} {
 		fill, _ := colourOfShare(predict.Point{Utilization: stoker.Exactly(u), Fits: predict.Yes})
-		s.explain("utilisation "+quantity.Percent(u), fillThumb(fill))
+		s.explain(entry{name: "utilisation " + quantity.Percent(u), fill: fill})
 	}
 	return s.writeSVG(w)
 }
@@ -269,15 +266,17 @@ func drawCell(c *canvas, in box, point predict.Point, lettered bool) {
 		return
 	}
 	middle := dot{(in.left + in.right) / 2, (in.top + in.bottom) / 2}
-	large, small := textStyle{11, ink, "middle", false}, textStyle{8, ink, "middle", false}
+	text, limit := quantity.Percent(point.Utilization.Point), ""
 	switch {
 	case point.Fits == predict.No:
-		c.drawText(middle, large, "no room")
-	case in.height() < 25:
-		c.drawText(middle, large, quantity.Percent(point.Utilization.Point))
-	default:
-		c.drawText(dot{middle.x, middle.y - 5}, large, quantity.Percent(point.Utilization.Point))
-		c.drawText(dot{middle.x, middle.y + 7}, small, report.NameLimit(point.BoundStage, point.Bound))
+		text = "no room"
+	case in.height() >= 25:
+		limit = report.NameLimit(point.BoundStage, point.Bound)
+		middle.y -= 5
+	}
+	c.drawText(middle, textStyle{11, ink, "middle", false}, text)
+	if limit != "" {
+		c.drawText(dot{middle.x, middle.y + 12}, textStyle{8, ink, "middle", false}, limit)
 	}
 }
 
