@@ -39,26 +39,24 @@ const leastFromCluster = 0.5
 
 // readCluster takes what workers in a Ray cluster tell instead of what worker processes show. The
 // cores that they use are not this machine's.
-func (c *Costs) readCluster(run *recording.Run) {
-	from, to := c.Window.Start, c.Window.End
+func (m *meter) readCluster() {
 	found := Cluster{}
 	var batches, fetch, core, moved, bytes float64
-	for _, s := range run.All(recording.RemoteBatches) {
-		name, of := strings.CutPrefix(s.Subject, recording.ClusterNode(c.Window.PID, ""))
+	for _, s := range m.run.All(recording.RemoteBatches) {
+		name, of := strings.CutPrefix(s.Subject, recording.ClusterNode(m.Window.PID, ""))
 		grown := func(signal recording.Signal) float64 {
-			by, _ := run.Find(signal, s.Subject).Growth(from, to)
-			return stat.Or(by, 0)
+			return stat.Or(m.growth(signal, s.Subject), 0)
 		}
 		n := grown(recording.RemoteBatches)
 		if !of || !(n > 0) {
 			continue
 		}
-		latest := func(signal recording.Signal) float64 { return run.Find(signal, s.Subject).Mean(from, to) }
+		latest := func(signal recording.Signal) float64 { return m.run.Find(signal, s.Subject).Mean(m.from, m.to) }
 		each := grown(recording.RemoteBytes) / n
 		node := ClusterNode{
 			Name: name, Workers: int(math.Round(latest(recording.RemoteWorkers))), Batches: n,
 			Fetch: grown(recording.RemoteFetch) / n, Store: latest(recording.RemoteStore),
-			Spilled: largestSpill(run, s.Subject, from, to),
+			Spilled: m.largestSpill(s.Subject),
 		}
 		node.Held = float64(node.Workers) * latest(recording.RemoteAhead) * each
 		found.Nodes = append(found.Nodes, node)
@@ -66,21 +64,21 @@ func (c *Costs) readCluster(run *recording.Run) {
 		batches, fetch, core = batches+n, fetch+grown(recording.RemoteFetch), core+grown(recording.RemoteCPU)
 		moved, bytes = moved+grown(recording.RemoteMoved), bytes+grown(recording.RemoteBytes)
 	}
-	if batches < leastFromCluster*float64(len(c.Window.Steps)) || found.Workers == 0 {
+	if batches < leastFromCluster*float64(len(m.Window.Steps)) || found.Workers == 0 {
 		return
 	}
 	slices.SortFunc(found.Nodes, compareSlowest)
 	found.Fetch, found.Core, found.Moved, found.Bytes = fetch/batches, core/batches, moved/batches, bytes/batches
-	found.Rate = bytes / (to - from)
-	c.Cluster, c.Workers, c.Set, c.Uncounted = &found, found.Workers, true, false
-	c.Giving = float64(found.Workers)
-	c.Fetch, c.FetchCPU, c.FetchQueue, c.FetchCollate, c.FetchCV = found.Fetch, 0, 0, math.NaN(), math.NaN()
-	c.WorkersBusy = math.Min(1, c.Fetch/(float64(c.Workers)*c.HostStep))
-	c.OnDisk, c.Remote, c.Runnable = 0, 0, math.NaN()
+	found.Rate = bytes / (m.to - m.from)
+	m.Cluster, m.Workers, m.Set, m.Uncounted = &found, found.Workers, true, false
+	m.Giving = float64(found.Workers)
+	m.Fetch, m.FetchCPU, m.FetchQueue, m.FetchCollate, m.FetchCV = found.Fetch, 0, 0, math.NaN(), math.NaN()
+	m.WorkersBusy = math.Min(1, m.Fetch/(float64(m.Workers)*m.HostStep))
+	m.OnDisk, m.Remote, m.Runnable = 0, 0, math.NaN()
 }
 
-func largestSpill(run *recording.Run, subject string, from, to float64) float64 {
-	part := run.Find(recording.RemoteSpilled, subject).Between(from, to)
+func (m *meter) largestSpill(subject string) float64 {
+	part := m.run.Find(recording.RemoteSpilled, subject).Between(m.from, m.to)
 	return part.Largest()
 }
 

@@ -128,18 +128,6 @@ func (c Costs) Other(run *recording.Run) string {
 	return ""
 }
 
-// threads returns the subjects of the threads that fetch.
-func (c *Costs) threads(run *recording.Run) []string {
-	if c.Workers == 0 {
-		return []string{LaunchThread(run, c.Window.PID)}
-	}
-	var subjects []string
-	for _, p := range run.Workers(c.Window.PID) {
-		subjects = append(subjects, fmt.Sprintf("thread/%d", p.PID))
-	}
-	return subjects
-}
-
 // LaunchThread returns the subject of the thread that launches a trainer's work.
 func LaunchThread(run *recording.Run, pid int) string {
 	if p := run.FindProcess(pid); p != nil && p.LaunchThread > 0 {

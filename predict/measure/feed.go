@@ -8,14 +8,6 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// feeder returns the loader of a window if it is stoker's, else nil.
-func feeder(run *recording.Run, w recording.Window) *recording.Loader {
-	if l := run.FindLoader(w.PID, w.Loader); l != nil && Feeds(l.Settings) {
-		return l
-	}
-	return nil
-}
-
 // daemons returns the processes of stoker feed, which work for all trainers.
 func daemons(run *recording.Run) (all []recording.Process) {
 	for _, p := range run.Facts.Processes {
@@ -29,55 +21,49 @@ func daemons(run *recording.Run) (all []recording.Process) {
 // readFeeding takes what stoker's loader tells instead of what worker processes show.
 // Its threads are not looked at one by one: how long they read, decode and
 // transform says whether they are busy, and with what.
-func (c *Costs) readFeeding(run *recording.Run) {
-	l := feeder(run, c.Window)
-	if l == nil {
+func (m *meter) readFeeding() {
+	l := m.run.FindLoader(m.Window.PID, m.Window.Loader)
+	if l == nil || !Feeds(l.Settings) {
 		return
 	}
-	from, to := c.Window.Start, c.Window.End
-	c.Feed = &Feeding{Read: math.NaN(), Decode: math.NaN(), Transform: math.NaN()}
-	if n := c.fedCount(run, recording.FeedBatches); n > 0 {
-		c.Feed.Read, c.Feed.Decode, c.Feed.Transform = c.fedCount(run, recording.FeedRead)/n,
-			c.fedCount(run, recording.FeedDecode)/n, c.fedCount(run, recording.FeedTransform)/n
+	m.Feed = &Feeding{Read: math.NaN(), Decode: math.NaN(), Transform: math.NaN()}
+	if n := m.fedCount(recording.FeedBatches); n > 0 {
+		m.Feed.Read, m.Feed.Decode, m.Feed.Transform = m.fedCount(recording.FeedRead)/n,
+			m.fedCount(recording.FeedDecode)/n, m.fedCount(recording.FeedTransform)/n
 	}
 	ring := fmt.Sprintf("loader/%d/%d", l.PID, l.ID)
-	c.Feed.Full, c.Feed.Empty = run.Find(recording.FeedFull, ring).Rate(from, to),
-		run.Find(recording.FeedEmpty, ring).Rate(from, to)
+	m.Feed.Full, m.Feed.Empty = m.rate(recording.FeedFull, ring), m.rate(recording.FeedEmpty, ring)
 
-	c.Fetch = c.Feed.Read + c.Feed.Decode + c.Feed.Transform
-	c.FetchCPU = c.Fetch * c.onCore(run)
-	c.FetchQueue = math.Max(0, c.Fetch-c.FetchCPU-c.Feed.Read) // its threads have nothing else to wait for than files
-	c.WorkersBusy = math.Min(1, c.Fetch/(float64(c.Workers)*c.HostStep))
-	c.OnDisk, c.Remote = c.WorkersBusy*c.Feed.Read/c.Fetch, 0
+	m.Fetch = m.Feed.Read + m.Feed.Decode + m.Feed.Transform
+	m.FetchCPU = m.Fetch * m.onCore()
+	m.FetchQueue = math.Max(0, m.Fetch-m.FetchCPU-m.Feed.Read) // its threads have nothing else to wait for than files
+	m.WorkersBusy = math.Min(1, m.Fetch/(float64(m.Workers)*m.HostStep))
+	m.OnDisk, m.Remote = m.WorkersBusy*m.Feed.Read/m.Fetch, 0
 }
 
 // fedCount returns by how much a counter of stoker's loader grew in the window: its client
 // counts its input, or the daemon counts for all.
-func (c *Costs) fedCount(run *recording.Run, signal recording.Signal) float64 {
-	own := run.Find(signal, fmt.Sprintf("process/%d", c.Window.PID))
-	if own != nil {
-		by, _ := own.Growth(c.Window.Start, c.Window.End)
-		return by
+func (m *meter) fedCount(signal recording.Signal) float64 {
+	if own := processSubject(m.Window.PID); m.run.Find(signal, own) != nil {
+		return m.growth(signal, own)
 	}
 	sum := 0.0
-	for _, p := range daemons(run) {
-		by, _ := run.Find(signal, fmt.Sprintf("process/%d", p.PID)).Growth(c.Window.Start, c.Window.End)
-		sum += stat.Or(by, 0)
+	for _, p := range daemons(m.run) {
+		sum += stat.Or(m.growth(signal, processSubject(p.PID)), 0)
 	}
 	return sum
 }
 
 // onCore returns the share of the threads' time that was spent on a core, by the core
 // time of the daemons; they work for all trainers.
-func (c *Costs) onCore(run *recording.Run) float64 {
-	from, to := c.Window.Start, c.Window.End
+func (m *meter) onCore() float64 {
 	core, busy := 0.0, 0.0
-	for _, p := range daemons(run) {
-		core += stat.Or(run.Find(recording.ProcessCPU, fmt.Sprintf("process/%d", p.PID)).Rate(from, to), 0)
+	for _, p := range daemons(m.run) {
+		core += stat.Or(m.rate(recording.ProcessCPU, processSubject(p.PID)), 0)
 	}
 	for _, stage := range []recording.Signal{recording.FeedRead, recording.FeedDecode, recording.FeedTransform} {
-		for _, s := range run.All(stage) {
-			busy += stat.Or(s.Rate(from, to), 0)
+		for _, s := range m.run.All(stage) {
+			busy += stat.Or(s.Rate(m.from, m.to), 0)
 		}
 	}
 	if !(core > 0) || !(busy > 0) {

@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
@@ -12,37 +13,73 @@ import (
 
 // Measure takes the costs of one window from the run.
 func Measure(run *recording.Run, w recording.Window) Costs {
-	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}
-	c.Workers, c.Set = workers(run, w)
-	c.Uncounted = c.Workers == 0 && !c.Set && (c.Other(run) != "" || !isWatched(run))
-	c.Giving = givingWorkers(run, w, c.Workers)
-	c.EpochSteps, c.EpochStart = measureEpochs(w)
-	c.Rare, c.SyncsAt = findRare(w), w.SyncsAt()
-	device := deviceBusy(run, w)
-	c.Busy, c.BusyFrom, c.Copying = device.Share, device.From, device.Copying
-	c.Queued = math.NaN()
-	if !math.IsNaN(c.Idle) {
-		c.Queued = max(0, c.Wait-c.Idle)
+	m := meter{run: run, workers: run.Workers(w.PID), from: w.Start, to: w.End, Costs: Costs{
+		Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle(),
+		Rare: findRare(w), SyncsAt: w.SyncsAt(), Queued: math.NaN(),
+	}}
+	if !math.IsNaN(m.Idle) {
+		m.Queued = max(0, m.Wait-m.Idle)
 	}
-	c.fetching(run)
-	c.takeCores(run)
-	c.addStorage(run)
-	c.readFeeding(run)
-	c.readCluster(run)
-	c.Split = c.splitFetch(run)
-	return c
+	m.countWorkers()
+	m.EpochSteps, m.EpochStart = measureEpochs(w)
+	device := m.deviceBusy()
+	m.Busy, m.BusyFrom, m.Copying = device.Share, device.From, device.Copying
+	m.fetching()
+	m.takeCores()
+	m.addStorage()
+	m.readFeeding()
+	m.readCluster()
+	m.Split = m.splitFetch()
+	return m.Costs
 }
 
-func workers(run *recording.Run, w recording.Window) (n int, set bool) {
-	if l := run.FindLoader(w.PID, w.Loader); l != nil {
+// meter measures the costs of one window.
+type meter struct {
+	Costs
+	run      *recording.Run
+	workers  []recording.Process // of the window's trainer, in the whole run
+	from, to float64             // the window
+}
+
+// rate returns a counter's growth per second in the window; NaN if unknown.
+func (m *meter) rate(signal recording.Signal, subject string) float64 {
+	return m.run.Find(signal, subject).Rate(m.from, m.to)
+}
+
+// growth returns by how much a counter grew in the window; NaN if unknown.
+func (m *meter) growth(signal recording.Signal, subject string) float64 {
+	by, _ := m.run.Find(signal, subject).Growth(m.from, m.to)
+	return by
+}
+
+func processSubject(pid int) string { return fmt.Sprintf("process/%d", pid) }
+
+func threadSubject(pid int) string { return fmt.Sprintf("thread/%d", pid) }
+
+// countWorkers counts the workers of the loader, as set, else as seen, and those that have data to give.
+func (m *meter) countWorkers() {
+	m.Workers = m.countAlive()
+	if l := m.run.FindLoader(m.Window.PID, m.Window.Loader); l != nil {
 		if n, known := l.Settings.Int("num_workers"); known {
-			return n, true
-		}
-		if Feeds(l.Settings) {
-			return FeedThreads(run), false
+			m.Workers, m.Set = n, true
+		} else if Feeds(l.Settings) {
+			m.Workers = FeedThreads(m.run)
 		}
 	}
-	return len(aliveDuring(run.Workers(w.PID), w)), false
+	m.Uncounted = m.Workers == 0 && !m.Set && (m.Other(m.run) != "" || !isWatched(m.run))
+	ended := m.run.Find(recording.WorkersEnded, fmt.Sprintf("loader/%d/%d", m.Window.PID, m.Window.Loader))
+	m.Giving = float64(m.Workers) - ended.Mean(m.from, m.to)
+}
+
+// countAlive returns how many workers were there for most of the window.
+func (m *meter) countAlive() (n int) {
+	middle := (m.from + m.to) / 2
+	for _, p := range m.workers {
+		if p.Start <= middle && (p.End == 0 || p.End >= middle) {
+			n++
+		}
+	}
+	return n
 }
 
 // measureEpochs returns how many steps are between the beginnings of epochs, and how long each
@@ -61,12 +98,6 @@ func measureEpochs(w recording.Window) (steps, start float64) {
 		last = s.N
 	}
 	return stat.Median(lengths), stat.Mean(waits)
-}
-
-// givingWorkers returns how many workers had data to give, in the mean; NaN unknown.
-func givingWorkers(run *recording.Run, w recording.Window, workers int) float64 {
-	ended := run.Find(recording.WorkersEnded, fmt.Sprintf("loader/%d/%d", w.PID, w.Loader))
-	return float64(workers) - ended.Mean(w.Start, w.End)
 }
 
 // leastGiving is the part of a worker that has to be without data in the mean, so that it is
@@ -103,40 +134,40 @@ func isWatched(run *recording.Run) bool {
 	return len(run.All(recording.TreeCPU)) > 0 || len(run.All(recording.ProcessCPU)) > 0
 }
 
-// aliveDuring returns the processes that were there for most of the window.
-func aliveDuring(all []recording.Process, w recording.Window) []recording.Process {
-	var some []recording.Process
-	middle := (w.Start + w.End) / 2
-	for _, p := range all {
-		if p.Start <= middle && (p.End == 0 || p.End >= middle) {
-			some = append(some, p)
-		}
-	}
-	return some
-}
-
 // deviceBusy returns for how much of the window kernels ran on the trainer's device. If that
 // device is not known, it takes the run's only one; with several it is unknown.
-func deviceBusy(run *recording.Run, w recording.Window) recording.KernelTime {
+func (m *meter) deviceBusy() recording.KernelTime {
 	device := -1
-	if p := run.FindProcess(w.PID); p != nil {
+	if p := m.run.FindProcess(m.Window.PID); p != nil {
 		device = p.Device
 	}
-	if device < 0 && len(run.Facts.GPUs) == 1 {
-		device = run.Facts.GPUs[0].Index
+	if device < 0 && len(m.run.Facts.GPUs) == 1 {
+		device = m.run.Facts.GPUs[0].Index
 	}
-	return run.KernelTime(fmt.Sprintf("gpu/%d", device), w)
+	return m.run.KernelTime(fmt.Sprintf("gpu/%d", device), m.Window)
 }
 
 // fetchers returns the subjects whose fetch counters belong to the window: the
 // trainer itself without workers, else its workers.
-func (c *Costs) fetchers(run *recording.Run) []string {
-	if c.Workers == 0 {
-		return []string{fmt.Sprintf("process/%d", c.Window.PID)}
+func (m *meter) fetchers() []string {
+	if m.Workers == 0 {
+		return []string{processSubject(m.Window.PID)}
 	}
 	var subjects []string
-	for _, p := range run.Workers(c.Window.PID) {
-		subjects = append(subjects, fmt.Sprintf("process/%d", p.PID))
+	for _, p := range m.workers {
+		subjects = append(subjects, processSubject(p.PID))
+	}
+	return subjects
+}
+
+// threads returns the subjects of the threads that fetch.
+func (m *meter) threads() []string {
+	if m.Workers == 0 {
+		return []string{LaunchThread(m.run, m.Window.PID)}
+	}
+	var subjects []string
+	for _, p := range m.workers {
+		subjects = append(subjects, threadSubject(p.PID))
 	}
 	return subjects
 }
@@ -144,15 +175,15 @@ func (c *Costs) fetchers(run *recording.Run) []string {
 // firstFetch returns how much longer the workers' first reports are than as many usual fetches.
 // An iterable data set starts again in each epoch. A map-style one stays with its worker, so its
 // first work is done once.
-func (c *Costs) firstFetch(run *recording.Run) float64 {
+func (m *meter) firstFetch() float64 {
 	var firsts []float64
-	for _, subject := range c.fetchers(run) {
-		wall, count := run.Find(recording.FetchWall, subject), run.Find(recording.FetchCount, subject)
-		if wall == nil || count == nil || c.Workers == 0 {
+	for _, subject := range m.fetchers() {
+		wall, count := m.run.Find(recording.FetchWall, subject), m.run.Find(recording.FetchCount, subject)
+		if wall == nil || count == nil || m.Workers == 0 {
 			continue
 		}
-		if len(wall.V) > 0 && len(count.V) > 0 && wall.T[0] >= c.Window.Start {
-			firsts = append(firsts, wall.V[0]-max(0, count.V[0]-1)*c.Fetch)
+		if len(wall.V) > 0 && len(count.V) > 0 && wall.T[0] >= m.from {
+			firsts = append(firsts, wall.V[0]-max(0, count.V[0]-1)*m.Fetch)
 		}
 	}
 	return stat.Median(firsts)
@@ -160,18 +191,18 @@ func (c *Costs) firstFetch(run *recording.Run) float64 {
 
 // slowFetches returns what fetches take beyond their usual time, seconds: what readings of
 // workers' counters have more than the median reading's time for as many fetches.
-func (c *Costs) slowFetches(run *recording.Run) (sum float64) {
+func (m *meter) slowFetches() (sum float64) {
 	type reading struct{ wall, count float64 }
 	var readings []reading
 	var each []float64
-	for _, subject := range c.fetchers(run) {
-		wall, count := run.Find(recording.FetchWall, subject), run.Find(recording.FetchCount, subject)
+	for _, subject := range m.fetchers() {
+		wall, count := m.run.Find(recording.FetchWall, subject), m.run.Find(recording.FetchCount, subject)
 		if wall == nil || count == nil || len(wall.V) != len(count.V) {
 			continue
 		}
 		for i := 1; i < len(wall.V); i++ {
 			r := reading{wall.V[i] - wall.V[i-1], count.V[i] - count.V[i-1]}
-			if r.count > 0 && wall.T[i-1] >= c.Window.Start && wall.T[i] <= c.Window.End {
+			if r.count > 0 && wall.T[i-1] >= m.from && wall.T[i] <= m.to {
 				readings, each = append(readings, r), append(each, r.wall/r.count)
 			}
 		}
@@ -186,155 +217,150 @@ func (c *Costs) slowFetches(run *recording.Run) (sum float64) {
 	return sum
 }
 
-func (c *Costs) fetching(run *recording.Run) {
+func (m *meter) fetching() {
 	total := func(signal recording.Signal) (sum float64) {
-		for _, subject := range c.fetchers(run) {
-			if by, _ := run.Find(signal, subject).Growth(c.Window.Start, c.Window.End); !math.IsNaN(by) {
-				sum += by
-			}
+		for _, subject := range m.fetchers() {
+			sum += stat.Or(m.growth(signal, subject), 0)
 		}
 		return sum
 	}
-	c.Fetch, c.FetchCPU, c.FetchCV, c.FetchCollate = math.NaN(), math.NaN(), math.NaN(), math.NaN()
-	c.FirstFetch, c.FetchSlow = math.NaN(), math.NaN()
+	m.Fetch, m.FetchCPU, m.FetchCV, m.FetchCollate = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	m.FirstFetch, m.FetchSlow = math.NaN(), math.NaN()
 	if n := total(recording.FetchCount); n > 0 {
-		c.Fetch = total(recording.FetchWall) / n
-		c.FetchCPU = total(recording.FetchCPU) / n
-		c.FetchCollate = total(recording.FetchCollate) / n
-		if variance := total(recording.FetchWallSquares)/n - c.Fetch*c.Fetch; variance >= 0 && c.Fetch > 0 {
-			c.FetchCV = math.Sqrt(variance) / c.Fetch
+		m.Fetch = total(recording.FetchWall) / n
+		m.FetchCPU = total(recording.FetchCPU) / n
+		m.FetchCollate = total(recording.FetchCollate) / n
+		if variance := total(recording.FetchWallSquares)/n - m.Fetch*m.Fetch; variance >= 0 && m.Fetch > 0 {
+			m.FetchCV = math.Sqrt(variance) / m.Fetch
 		}
-		if l := run.FindLoader(c.Window.PID, c.Window.Loader); l != nil && l.Iterable {
-			c.FirstFetch = math.Min(c.firstFetch(run), c.EpochStart)
+		if l := m.run.FindLoader(m.Window.PID, m.Window.Loader); l != nil && l.Iterable {
+			m.FirstFetch = math.Min(m.firstFetch(), m.EpochStart)
 		}
-		c.FetchSlow = c.slowFetches(run) / (c.Window.End - c.Window.Start) * c.HostStep
-	} else if c.Workers == 0 && !c.Uncounted && len(c.Window.Steps) > 0 {
-		c.Fetch = c.Wait // the loop loads: its wait is the fetch
+		m.FetchSlow = m.slowFetches() / (m.to - m.from) * m.HostStep
+	} else if m.Workers == 0 && !m.Uncounted && len(m.Window.Steps) > 0 {
+		m.Fetch = m.Wait // the loop loads: its wait is the fetch
 	}
-	if c.Workers == 0 && len(c.Window.Apart) > 0 && c.Fetch > 0 { // the counters count what evaluation fetched, too
-		judged := c.Wait / c.Fetch
-		c.Fetch, c.FetchCPU, c.FetchCollate = c.Wait, c.FetchCPU*judged, c.FetchCollate*judged
+	if m.Workers == 0 && len(m.Window.Apart) > 0 && m.Fetch > 0 { // the counters count what evaluation fetched, too
+		judged := m.Wait / m.Fetch
+		m.Fetch, m.FetchCPU, m.FetchCollate = m.Wait, m.FetchCPU*judged, m.FetchCollate*judged
 	}
-	c.FetchQueue = c.queueFactor(run)
+	m.FetchQueue = m.queueFactor()
 }
 
 // queueFactor returns the time per batch in which the fetching threads were runnable
 // without a core. A thread that launches as well queues for both, and for each in
 // proportion to the core time that it has: one that sleeps while it loads queues
 // next to never for that.
-func (c *Costs) queueFactor(run *recording.Run) float64 {
-	from, to := c.Window.Start, c.Window.End
-	if c.Workers == 0 {
-		thread := LaunchThread(run, c.Window.PID)
-		core := run.Find(recording.ThreadCPU, thread).Rate(from, to) * c.HostStep
-		return run.Find(recording.ThreadQueue, thread).Rate(from, to) * c.HostStep * min(1, stat.Or(c.FetchCPU/core, 1))
+func (m *meter) queueFactor() float64 {
+	if m.Workers == 0 {
+		thread := LaunchThread(m.run, m.Window.PID)
+		core := m.rate(recording.ThreadCPU, thread) * m.HostStep
+		return m.rate(recording.ThreadQueue, thread) * m.HostStep * min(1, stat.Or(m.FetchCPU/core, 1))
 	}
 	sum, seen := 0.0, false
-	for _, p := range run.Workers(c.Window.PID) {
-		queue := run.Find(recording.ThreadQueue, fmt.Sprintf("thread/%d", p.PID))
-		seen = seen || !math.IsNaN(queue.Rate(from, to))
-		sum += timeSpent(queue, p, from, to)
+	for _, p := range m.workers {
+		thread := threadSubject(p.PID)
+		seen = seen || !math.IsNaN(m.rate(recording.ThreadQueue, thread))
+		sum += m.timeSpent(recording.ThreadQueue, thread, p)
 	}
 	if !seen {
 		return math.NaN()
 	}
-	return sum / (to - from) * c.HostStep
+	return sum / (m.to - m.from) * m.HostStep
 }
 
-func (c *Costs) takeCores(run *recording.Run) {
-	from, to := c.Window.Start, c.Window.End
-	c.CoresUse = run.Find(recording.TreeCPU, "tree").Rate(from, to)
-	c.TreeCPU = c.CoresUse * c.HostStep
-	c.Others = max(0, run.Find(recording.MachineCPU, "machine").Rate(from, to)-c.CoresUse)
-	c.Cores = freeCores(run.Facts.Machine, c.Others)
+func (m *meter) takeCores() {
+	m.CoresUse = m.rate(recording.TreeCPU, "tree")
+	m.TreeCPU = m.CoresUse * m.HostStep
+	m.Others = max(0, m.rate(recording.MachineCPU, "machine")-m.CoresUse)
+	m.Cores = freeCores(m.run.Facts.Machine, m.Others)
 	by, young := 0.0, false
-	c.WorkerMemory = math.NaN()
-	for _, p := range append(run.Workers(c.Window.PID), daemons(run)...) {
-		subject := fmt.Sprintf("process/%d", p.PID)
-		by += timeSpent(run.Find(recording.ProcessCPU, subject), p, from, to)
-		young = young || p.Start > from
-		if memory := run.Find(recording.ProcessMemory, subject).Mean(from, to); !math.IsNaN(memory) {
-			c.WorkerMemory = math.Max(memory, stat.Or(c.WorkerMemory, 0))
+	m.WorkerMemory = math.NaN()
+	for _, p := range slices.Concat(m.workers, daemons(m.run)) {
+		subject := processSubject(p.PID)
+		by += m.timeSpent(recording.ProcessCPU, subject, p)
+		young = young || p.Start > m.from
+		if memory := m.run.Find(recording.ProcessMemory, subject).Mean(m.from, m.to); !math.IsNaN(memory) {
+			m.WorkerMemory = math.Max(memory, stat.Or(m.WorkerMemory, 0))
 		}
 	}
-	c.WorkerCPU = by / (to - from) * c.HostStep
-	c.countThreads(run)
-	fetching := c.WorkerCPU
-	if c.Workers == 0 {
-		fetching = c.FetchCPU
+	m.WorkerCPU = by / (m.to - m.from) * m.HostStep
+	m.countThreads()
+	fetching := m.WorkerCPU
+	if m.Workers == 0 {
+		fetching = m.FetchCPU
 	}
-	c.LoopCPU = max(0, c.TreeCPU-fetching)
+	m.LoopCPU = max(0, m.TreeCPU-fetching)
 	if young {
-		c.LoopCPU = c.beside(run, from, to) * c.HostStep
+		m.LoopCPU = m.beside() * m.HostStep
 	}
-	launching := LaunchThread(run, c.Window.PID)
-	c.LaunchCPU = run.Find(recording.ThreadCPU, launching).Rate(from, to) * c.HostStep
-	c.LaunchQueue = run.Find(recording.ThreadQueue, launching).Rate(from, to) * c.HostStep
-	if !computesOnCPU(run) || c.Busy > unusedDevice { // there all threads compute the model
-		c.helpers()
+	launching := LaunchThread(m.run, m.Window.PID)
+	m.LaunchCPU = m.rate(recording.ThreadCPU, launching) * m.HostStep
+	m.LaunchQueue = m.rate(recording.ThreadQueue, launching) * m.HostStep
+	if !computesOnCPU(m.run) || m.Busy > unusedDevice { // there all threads compute the model
+		m.helpers()
 	}
-	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
+	m.Throttled = m.rate(recording.Throttled, "machine")
 }
 
 // countThreads adds the core time of workers' threads that do not fetch. It compares core time
 // in whole ticks with a thread's core time in nanoseconds, so a small difference counts as none.
-func (c *Costs) countThreads(run *recording.Run) {
-	from, to := c.Window.Start, c.Window.End
-	c.WorkerHelpers, c.WorkerThreads = math.NaN(), math.NaN()
-	if c.Workers == 0 {
+func (m *meter) countThreads() {
+	m.WorkerHelpers, m.WorkerThreads = math.NaN(), math.NaN()
+	if m.Workers == 0 {
 		return
 	}
 	own, seen := 0.0, false
 	var wants []float64
-	for _, p := range run.Workers(c.Window.PID) {
-		thread := run.Find(recording.ThreadCPU, fmt.Sprintf("thread/%d", p.PID))
-		seen = seen || !math.IsNaN(thread.Rate(from, to))
-		own += timeSpent(thread, p, from, to)
-		for _, n := range run.Find(recording.ProcessWants, fmt.Sprintf("process/%d", p.PID)).Between(from, to).V {
+	for _, p := range m.workers {
+		thread := threadSubject(p.PID)
+		seen = seen || !math.IsNaN(m.rate(recording.ThreadCPU, thread))
+		own += m.timeSpent(recording.ThreadCPU, thread, p)
+		for _, n := range m.run.Find(recording.ProcessWants, processSubject(p.PID)).Between(m.from, m.to).V {
 			if n > 0 {
 				wants = append(wants, n)
 			}
 		}
 	}
 	if seen {
-		c.WorkerHelpers = max(0, c.WorkerCPU-own/(to-from)*c.HostStep)
+		m.WorkerHelpers = max(0, m.WorkerCPU-own/(m.to-m.from)*m.HostStep)
 	}
 	if len(wants) >= leastCounts {
-		c.WorkerThreads = stat.Mean(wants)
+		m.WorkerThreads = stat.Mean(wants)
 	}
 }
 
 // leastCounts is how many counts of threads tell their mean. [J]
 const leastCounts = 5
 
-// timeSpent returns by how much a process's counter of seconds grew in [from, to]; 0 if nothing
+// timeSpent returns by how much a process's counter of seconds grew in the window; 0 if nothing
 // is known. If the process began in that time, all of its counter counts, including the time
 // before its first sample.
-func timeSpent(counter *recording.Series, p recording.Process, from, to float64) float64 {
-	seen := counter.Between(from, to)
-	by, over := counter.Growth(from, to)
+func (m *meter) timeSpent(signal recording.Signal, subject string, p recording.Process) float64 {
+	counter := m.run.Find(signal, subject)
+	seen := counter.Between(m.from, m.to)
+	by, over := counter.Growth(m.from, m.to)
 	switch {
 	case len(seen.V) == 0:
 		return 0
-	case p.Start > from:
+	case p.Start > m.from:
 		return seen.V[len(seen.V)-1]
 	case !(over > 0):
 		return 0
-	case p.End > 0 && p.End < to:
+	case p.End > 0 && p.End < m.to:
 		return by
 	}
-	return by / over * (to - from)
+	return by / over * (m.to - m.from)
 }
 
 // beside returns the core time per second of all processes that do not prepare batches for the
 // window's trainer. It adds them up, and does not subtract the workers from the total: the
 // samples of workers that live for a few seconds are incomplete.
-func (c *Costs) beside(run *recording.Run, from, to float64) float64 {
+func (m *meter) beside() float64 {
 	sum := 0.0
-	for _, p := range run.Facts.Processes {
-		cpu := run.Find(recording.ProcessCPU, fmt.Sprintf("process/%d", p.PID))
-		if p.Parent != c.Window.PID && p.Role != recording.RoleFeed {
-			sum += timeSpent(cpu, p, from, to) / (to - from)
+	for _, p := range m.run.Facts.Processes {
+		if p.Parent != m.Window.PID && p.Role != recording.RoleFeed {
+			sum += m.timeSpent(recording.ProcessCPU, processSubject(p.PID), p) / (m.to - m.from)
 		}
 	}
 	return sum
@@ -354,14 +380,14 @@ func computesOnCPU(run *recording.Run) bool {
 // two of them. Workers run with one thread each and start none, so this time belongs to loading,
 // and at most a part of it is work. If the launching thread sleeps while it fetches, other
 // threads load for it, and their time is work.
-func (c *Costs) helpers() {
-	c.HelperCPU = 0
-	if c.Workers > 0 || math.IsNaN(c.LaunchCPU) || math.IsNaN(c.FetchCPU) ||
-		c.FetchCPU+stat.Or(c.FetchQueue, 0) < 0.8*c.Fetch {
+func (m *meter) helpers() {
+	m.HelperCPU = 0
+	if m.Workers > 0 || math.IsNaN(m.LaunchCPU) || math.IsNaN(m.FetchCPU) ||
+		m.FetchCPU+stat.Or(m.FetchQueue, 0) < 0.8*m.Fetch {
 		return
 	}
-	c.HelperCPU = max(0, c.TreeCPU-c.LaunchCPU)
-	c.LoopCPU = max(0, c.LaunchCPU-c.FetchCPU)
+	m.HelperCPU = max(0, m.TreeCPU-m.LaunchCPU)
+	m.LoopCPU = max(0, m.LaunchCPU-m.FetchCPU)
 }
 
 // freeCores returns what the machine's other users leave of it. A quota is the job's own
@@ -377,31 +403,30 @@ func freeCores(m recording.Machine, others float64) float64 {
 	return max(0.1, min(cores, m.Processors()-others)) // machine.cpu counts the allowed processors only
 }
 
-func (c *Costs) addStorage(run *recording.Run) {
-	from, to := c.Window.Start, c.Window.End
+func (m *meter) addStorage() {
 	var busy, disk, remote, runnable []float64
-	for _, thread := range c.threads(run) {
-		states := run.Find(recording.ThreadState, thread)
-		if share := states.Share(from, to, recording.Parked); !math.IsNaN(share) {
+	for _, thread := range m.threads() {
+		states := m.run.Find(recording.ThreadState, thread)
+		if share := states.Share(m.from, m.to, recording.Parked); !math.IsNaN(share) {
 			busy = append(busy, 1-share)
-			disk = append(disk, states.Share(from, to, recording.OnDisk))
-			remote = append(remote, states.Share(from, to, recording.Remote))
-			runnable = append(runnable, states.Share(from, to, recording.Running))
+			disk = append(disk, states.Share(m.from, m.to, recording.OnDisk))
+			remote = append(remote, states.Share(m.from, m.to, recording.Remote))
+			runnable = append(runnable, states.Share(m.from, m.to, recording.Running))
 		}
 	}
-	c.WorkersBusy, c.OnDisk, c.Remote, c.Runnable = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	m.WorkersBusy, m.OnDisk, m.Remote, m.Runnable = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	if len(busy) > 0 {
-		c.WorkersBusy, c.OnDisk, c.Remote, c.Runnable = stat.Mean(busy), stat.Mean(disk), stat.Mean(remote),
+		m.WorkersBusy, m.OnDisk, m.Remote, m.Runnable = stat.Mean(busy), stat.Mean(disk), stat.Mean(remote),
 			stat.Mean(runnable)
 	}
-	c.sockets(run)
-	c.DiskBusy = math.NaN()
-	for _, s := range run.All(recording.DiskBusy) {
-		if rate := s.Rate(from, to); !math.IsNaN(rate) {
-			c.DiskBusy = math.Max(rate, stat.Or(c.DiskBusy, 0))
+	m.sockets()
+	m.DiskBusy = math.NaN()
+	for _, s := range m.run.All(recording.DiskBusy) {
+		if rate := s.Rate(m.from, m.to); !math.IsNaN(rate) {
+			m.DiskBusy = math.Max(rate, stat.Or(m.DiskBusy, 0))
 		}
 	}
-	c.ReadRate, c.DiskRate = processRates(run, from, to)
+	m.ReadRate, m.DiskRate = m.totalRate(recording.ProcessRead), m.totalRate(recording.ProcessDisk)
 }
 
 // NetworkRate is a rate of receiving, bytes/s, from which it counts. [J] Control traffic
@@ -412,40 +437,37 @@ const NetworkRate = 1e6
 // during a fetch while an interface receives bytes: a client in user space waits for its server
 // like any process. A reader receives more than it sends; what ranks exchange goes both ways.
 // Within the machine (lo), everything that is sent is received.
-func (c *Costs) sockets(run *recording.Run) {
-	c.Received = math.NaN()
-	p := run.FindProcess(c.Window.PID)
-	for _, s := range run.All(recording.NetReceived) {
-		rate, sent := s.Rate(c.Window.Start, c.Window.End),
-			run.Find(recording.NetSent, s.Subject).Rate(c.Window.Start, c.Window.End)
+func (m *meter) sockets() {
+	m.Received = math.NaN()
+	p := m.run.FindProcess(m.Window.PID)
+	for _, s := range m.run.All(recording.NetReceived) {
+		rate, sent := s.Rate(m.from, m.to), m.rate(recording.NetSent, s.Subject)
 		if both := rate < 2*sent; both && (s.Subject != "net/lo" || p != nil && p.World > 1) {
 			continue
 		}
-		if !math.IsNaN(rate) && !(rate <= c.Received) {
-			c.Received, c.ReceivedBy = rate, strings.TrimPrefix(s.Subject, "net/")
+		if !math.IsNaN(rate) && !(rate <= m.Received) {
+			m.Received, m.ReceivedBy = rate, strings.TrimPrefix(s.Subject, "net/")
 		}
 	}
-	inside := min(1, c.Fetch/(float64(c.Workers)*c.HostStep)) // of a worker's time, by the clock around a fetch
-	if c.workersHelped() {
+	inside := min(1, m.Fetch/(float64(m.Workers)*m.HostStep)) // of a worker's time, by the clock around a fetch
+	if m.workersHelped() {
 		return // they wait for threads of their own
 	}
-	if parked := inside - c.WorkersBusy; c.Workers > 0 && parked > 0 && c.Received >= NetworkRate {
-		c.Remote, c.WorkersBusy = c.Remote+parked, inside
+	if parked := inside - m.WorkersBusy; m.Workers > 0 && parked > 0 && m.Received >= NetworkRate {
+		m.Remote, m.WorkersBusy = m.Remote+parked, inside
 	}
 }
 
-func processRates(run *recording.Run, from, to float64) (read, disk float64) {
-	sum := func(signal recording.Signal) float64 {
-		total, seen := 0.0, false
-		for _, s := range run.All(signal) {
-			if by, _ := s.Growth(from, to); !math.IsNaN(by) {
-				total, seen = total+by, true
-			}
+// totalRate returns the rate of a counter, of all subjects together; NaN if unknown.
+func (m *meter) totalRate(signal recording.Signal) float64 {
+	total, seen := 0.0, false
+	for _, s := range m.run.All(signal) {
+		if by, _ := s.Growth(m.from, m.to); !math.IsNaN(by) {
+			total, seen = total+by, true
 		}
-		if !seen {
-			return math.NaN()
-		}
-		return total / (to - from)
 	}
-	return sum(recording.ProcessRead), sum(recording.ProcessDisk)
+	if !seen {
+		return math.NaN()
+	}
+	return total / (m.to - m.from)
 }
