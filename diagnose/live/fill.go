@@ -13,19 +13,15 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// chipOf is what the first device can do, as far as the table tells.
-func chipOf(run *recording.Run) diagnose.Chip {
-	gpu := measure.MachineOf(run).GPU
-	return diagnose.Chip{Major: gpu.ComputeMajor, Minor: gpu.ComputeMinor}
-}
-
 // FillCase takes what the signals tell.
 func FillCase(c *diagnose.Case, run *recording.Run) {
 	l := filler{Case: c, run: run, trainers: measure.Trainers(run)}
+	machine := measure.MachineOf(run)
 	l.Grounds = diagnose.Grounds{
 		Program: diagnose.ProgramOf(run.Facts), Framework: run.Facts.Software.Framework,
 		Server: run.Facts.Software.Server,
-		Torch:  run.Facts.Software.Torch != "", Reach: measure.MachineOf(run).Link.Reach, Chip: chipOf(run),
+		Torch:  run.Facts.Software.Torch != "", Reach: machine.Link.Reach,
+		Chip: diagnose.Chip{Major: machine.GPU.ComputeMajor, Minor: machine.GPU.ComputeMinor},
 	}
 	l.fillWindow()
 	if l.onlyPasses() {
