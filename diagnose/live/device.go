@@ -18,6 +18,14 @@ const (
 	slowedClock = 0.92
 )
 
+// fillSurroundings takes what rules ask about the device and its place: its clock, who else uses it, the other
+// ranks, whether it computes all the time.
+func (l filler) fillSurroundings() {
+	l.ClockHeldDown, l.DeviceShared = l.askClockHeldDown(), l.askDeviceShared()
+	l.compareRanks()
+	l.DeviceBusy = l.askDeviceBusy()
+}
+
 // askClockHeldDown is whether heat or the board's protection keeps the judged device's clock down.
 func (l filler) askClockHeldDown() diagnose.Quantity {
 	g, subject := l.findGPU()

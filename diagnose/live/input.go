@@ -12,6 +12,45 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
+// fillInput takes what rules about input ask.
+func (l filler) fillInput() {
+	k := l.Costs
+	l.InputShort = l.askInputShort()
+	l.LaunchThreadLoads = l.askLaunchThreadLoads()
+	l.WorkersLoad = diagnose.AskFact("Are there worker processes?", k.Workers > 0, diagnose.WorkersText(k)).
+		WithEvidence(k.Cores-k.CoresUse, "cores", "tree.cpu", "%.1f of %.1f cores are free",
+			max(0, k.Cores-k.CoresUse), l.countCores())
+	l.WorkersLoad.Evidence = slices.Concat(l.WorkersLoad.Evidence, l.describeCoreRivals())
+	l.WorkersSaturated = diagnose.AskShare("Do the workers always have a batch to prepare?", l.WorkersPreparing(),
+		diagnose.WorkersAtWork, "")
+	l.WorkersSaturated.Evidence = l.describeWorkers()
+	l.TakesBatchesOver = l.askHandOver()
+	l.FewAreSlow = l.askFewSlow()
+	l.LoadingWaitsForStorage = l.askStorage()
+	l.LoadingLacksCores = l.askCoresFull()
+	l.fillCoreHolders()
+	l.LaunchingLacksCore = l.askLaunchingLacksCore()
+	l.CoreEvidence = l.describeCoreRivals()
+	l.Lines = l.findLines()
+	l.FetchEvidence = slices.Concat(l.describeFetch(), l.LineEvidence())
+	if l.Costs.Cluster != nil {
+		l.fillCluster(l.Costs.Cluster)
+	}
+	switch l.LoaderIterated = len(l.run.Facts.Loaders) > 0; {
+	case l.HasSteps && l.Costs.Other(l.run) != "":
+		l.fillOtherInput()
+	case l.HasSteps:
+	case l.LoaderIterated || l.HookMissing && !l.loadsLittle():
+		l.LaunchThreadAtWork = l.askLaunchThreadAtWork()
+	default:
+		l.fillUnfed()
+	}
+	if small := l.askSmallKernels(); small.Score > 0 {
+		l.DeviceWaitsForLaunch = small
+		l.yieldTo(small)
+	}
+}
+
 // askInputShort is the question that every rule about input begins with.
 func (l filler) askInputShort() diagnose.Quantity {
 	switch {

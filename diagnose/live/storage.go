@@ -12,6 +12,13 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
+// fillStorage takes what rules ask about waiting for storage.
+func (l filler) fillStorage() {
+	d := l.findDisk()
+	l.MemoryShort, l.StorageRemote, l.DiskExhausted, l.RequestsSmall = l.askMemoryShort(), l.askStorageRemote(),
+		l.askDiskExhausted(d), l.askRequestsSmall(d)
+}
+
 // askMemoryShort is whether tasks of the job wait for memory.
 func (l filler) askMemoryShort() diagnose.Quantity {
 	waits := l.run.Find(recording.PressureMemory, "machine").Rate(l.From, l.To)

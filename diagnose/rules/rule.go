@@ -2,6 +2,8 @@ package rules
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -16,6 +18,38 @@ type Rule struct {
 	check  func(*inquiry) float64
 	refine func(*inquiry) diagnose.Class // the kind of the ailment, where the rule won; nil: there are none
 	most   func(*inquiry) float64        // by how much the step gets shorter at most without it; nil: unknown
+}
+
+// Describe is the title and the text of a verdict's class; false for "unknown".
+func Describe(v diagnose.Verdict) (title, text string, known bool) {
+	if v.Class == diagnose.NotTraining && v.Ending.Failed() {
+		return failedTitle, failedText, true
+	}
+	rule, known := FindRule(v.Class)
+	once := len(v.Costs.Window.Steps) == 1 && !v.Grounds.HasEpochs(1)
+	if once || v.Grounds.Program == diagnose.Inference {
+		rule.Title = strings.ReplaceAll(rule.Title, "training loop", "loop")
+	}
+	if v.Class.Is(diagnose.GPUBound) && (v.Shares.Kernel < nearlyAll || v.Stall > diagnose.InputStall.No) {
+		return rule.Title, leadingText, known
+	}
+	return rule.Title, rule.Text, known
+}
+
+// FindRule returns the rule that explains a class, for a kind of an ailment that of
+// the ailment; false for "unknown".
+func FindRule(class diagnose.Class) (Rule, bool) {
+	for _, rule := range slices.Concat(rules, ioKinds, clusterKinds) {
+		if class == rule.Class {
+			return rule, true
+		}
+	}
+	for _, rule := range rules {
+		if class.Is(rule.Class) {
+			return rule, true
+		}
+	}
+	return Rule{}, false
 }
 
 // inquiry asks a Case on behalf of one rule after the other, and keeps what was asked.
