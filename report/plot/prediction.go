@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -13,13 +14,11 @@ import (
 // roofs, or not at all if its place is unknown.
 func WritePrediction(w io.Writer, p question.Prediction, version string) error {
 	words := Captions{Title: p.Title, Source: listSources(p, version)}
-	switch {
-	case p.Roofline != nil:
-		return WriteRoofline(w, words, *p.Roofline)
-	case len(p.Points) > 0:
+	if len(p.Points) > 0 {
 		return WriteSweep(w, words, p.Axes, p.Points)
-	case p.Place != nil:
-		return WriteRoofline(w, words, *p.Place)
+	}
+	if roofline := cmp.Or(p.Roofline, p.Place); roofline != nil {
+		return WriteRoofline(w, words, *roofline)
 	}
 	return nil
 }

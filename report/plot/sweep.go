@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/safe"
@@ -40,23 +41,16 @@ func WriteSweep(w io.Writer, title Captions, axes []predict.Axis, points []predi
 	x := axisOf(axes[0])
 	samples := curveOf(axes[0], points, func(p predict.Point) stoker.Interval { return p.Throughput })
 	use := curveOf(axes[0], points, func(p predict.Point) stoker.Interval { return p.Utilization })
-	most := samples.top()
-	taken := alone(axes[0], points)
-	for _, d := range taken {
-		most = max(most, d.y)
-	}
+	samples.atMost = alone(axes[0], points)
 	use.explain(s)
-	if len(taken) > 1 {
-		s.explain(entry{name: "what the GPU would take", line: stroke{grey, 1.2, "4 3"}})
+	if len(samples.atMost) > 1 {
+		s.explain(entry{name: "what the GPU would take", line: dashed})
 	}
-	upper := panel{x: x, y: axis{title: "samples/s", max: most * 1.04, ticks: round(0, most*1.04, 5, quantity.About)}}
+	most := samples.top() * 1.04
+	upper := panel{x: x, inner: samples.draw, y: axis{
+		title: "samples/s", max: most, ticks: round(0, most, 5, quantity.About),
+	}}
 	upper.x.title = ""
-	upper.inner = func(c *canvas, at func(dot) dot) {
-		samples.draw(c, at)
-		if len(taken) > 1 {
-			c.drawLine(placeDots(taken, at), stroke{grey, 1.2, "4 3"})
-		}
-	}
 	lower := panel{x: x, y: axis{title: "utilisation", max: 1.02, ticks: []axisTick{
 		{0, "0 %"},
 		{0.25, ""},
@@ -118,6 +112,7 @@ func axisOf(a predict.Axis) axis {
 // curve is one quantity over a setting.
 type curve struct {
 	line, low, high []dot
+	atMost          []dot            // what it would be at most; nil for quantities that have no bound
 	dots            map[string][]dot // by limit
 	radius          float64
 }
@@ -148,7 +143,7 @@ func curveOf(a predict.Axis, points []predict.Point, of func(predict.Point) stok
 // top returns the largest value.
 func (c curve) top() float64 {
 	most := 0.
-	for _, d := range c.high {
+	for _, d := range slices.Concat(c.high, c.atMost) {
 		most = max(most, d.y)
 	}
 	if most == 0 {
@@ -183,7 +178,13 @@ func (c curve) draw(k *canvas, at func(dot) dot) {
 			k.mark(at(d), c.radius, colourOf(bound), 0)
 		}
 	}
+	if len(c.atMost) > 1 {
+		k.drawLine(placeDots(c.atMost, at), dashed)
+	}
 }
+
+// dashed is the line of what is possible at most.
+var dashed = stroke{grey, 1.2, "4 3"}
 
 func placeDots(points []dot, at func(dot) dot) []dot {
 	all := make([]dot, len(points))
