@@ -111,8 +111,8 @@ func (r *Run) Windows() []Window {
 func (r *Run) endOfStepsAt(start float64) float64 {
 	end := start
 	for i := len(r.Steps) - 1; i >= 0 && r.Steps[i].Start >= start; i-- {
-		if s := r.Steps[i]; s.Start == start {
-			end = max(end, stat.Or(s.endsAt(), start))
+		if s := r.Steps[i]; s.Start == start && s.endsAt() > end {
+			end = s.endsAt()
 		}
 	}
 	return end

@@ -14,8 +14,8 @@ import (
 // Measure takes the costs of one window from the run.
 func Measure(run *recording.Run, w recording.Window) Costs {
 	m := meter{run: run, workers: run.Workers(w.PID), from: w.Start, to: w.End, Costs: Costs{
-		Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle(),
-		Rare: findRare(w), SyncsAt: w.SyncsAt(), Queued: math.NaN(),
+		Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle(), SyncsAt: w.SyncsAt(),
+		Rare: findRare(w), Queued: math.NaN(),
 	}}
 	if !math.IsNaN(m.Idle) {
 		m.Queued = max(0, m.Wait-m.Idle)
