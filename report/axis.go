@@ -3,8 +3,18 @@ package report
 import (
 	"strconv"
 
+	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/quantity"
 )
+
+// LabelAxis returns the name of a setting with its unit, and its values as they are printed.
+func LabelAxis(a predict.Axis) (name string, values []string) {
+	name = NameAxis(a.Name)
+	for _, v := range a.Values {
+		values = append(values, FormatAxis(a.Name, v))
+	}
+	return name, values
+}
 
 // NameAxis returns the name of a setting that a sweep varies, with its unit.
 func NameAxis(name string) string {

@@ -85,10 +85,12 @@ type entry struct {
 	shape int    // its shape
 }
 
-// explain adds a line to the key unless it is there.
-func (s *sheet) explain(e entry) {
-	if !slices.ContainsFunc(s.key, func(other entry) bool { return other.name == e.name }) {
-		s.key = append(s.key, e)
+// explain adds lines to the key unless they are there.
+func (s *sheet) explain(lines ...entry) {
+	for _, e := range lines {
+		if !slices.ContainsFunc(s.key, func(other entry) bool { return other.name == e.name }) {
+			s.key = append(s.key, e)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -17,10 +16,14 @@ func WritePrediction(w io.Writer, p question.Prediction, version string) error {
 	if len(p.Points) > 0 {
 		return WriteSweep(w, words, p.Axes, p.Points)
 	}
-	if roofline := cmp.Or(p.Roofline, p.Place); roofline != nil {
-		return WriteRoofline(w, words, *roofline)
+	roofline := p.Roofline
+	if roofline == nil {
+		roofline = p.Place
 	}
-	return nil
+	if roofline == nil {
+		return nil
+	}
+	return WriteRoofline(w, words, *roofline)
 }
 
 // listSources returns the line below a picture: the device first.

@@ -28,19 +28,7 @@ func WriteRoofline(w io.Writer, title Captions, r predict.Roofline) error {
 	}
 	p.x.ticks, p.y.ticks = decades(p.x, quantity.AboutMany), decades(p.y, quantity.AboutFLOPs)
 	s := &sheet{words: title}
-	for _, d := range r.Diagonals {
-		if d.Ridge > 0 && stat.Finite(d.Ridge) {
-			name := fmt.Sprintf("%s, %s (over %s)", d.Name, quantity.AboutRate(d.Rate), d.Over)
-			s.explain(entry{name: name, line: stroke{colourOfLine(d.Name), 2, ""}})
-		}
-	}
-	for i, point := range r.Points {
-		name := point.Name
-		if stat.Finite(point.Batch) {
-			name += ", batch " + quantity.About(point.Batch)
-		}
-		s.explain(entry{name: name, mark: black, shape: i})
-	}
+	s.explain(keyOf(r)...)
 	p.inner = func(c *canvas, at func(dot) dot) {
 		for i, d := range r.Diagonals {
 			drawDiagonal(c, at, p, r, d, i)
@@ -61,6 +49,24 @@ func WriteRoofline(w io.Writer, title Captions, r predict.Roofline) error {
 	}
 	s.panels = []panel{p}
 	return s.writeSVG(w)
+}
+
+// keyOf returns an entry for each line and each workload.
+func keyOf(r predict.Roofline) (key []entry) {
+	for _, d := range r.Diagonals {
+		if d.Ridge > 0 && stat.Finite(d.Ridge) {
+			name := fmt.Sprintf("%s, %s (over %s)", d.Name, quantity.AboutRate(d.Rate), d.Over)
+			key = append(key, entry{name: name, line: stroke{colourOfLine(d.Name), 2, ""}})
+		}
+	}
+	for i, point := range r.Points {
+		name := point.Name
+		if stat.Finite(point.Batch) {
+			name += ", batch " + quantity.About(point.Batch)
+		}
+		key = append(key, entry{name: name, mark: black, shape: i})
+	}
+	return key
 }
 
 // peakLabel writes the name of a horizontal line below its right end.

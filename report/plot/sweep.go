@@ -90,12 +90,13 @@ const mostTicks = 9
 // axisOf returns the axis of a setting, with as many labels as fit.
 func axisOf(a predict.Axis) axis {
 	low, high := ends(a)
-	s := axis{title: report.NameAxis(a.Name), min: along(a, low), max: along(a, high)}
+	name, labels := report.LabelAxis(a)
+	s := axis{title: name, min: along(a, low), max: along(a, high)}
 	last := math.Inf(-1)
-	for _, v := range a.Values {
+	for i, v := range a.Values {
 		t := axisTick{value: along(a, v)}
 		if t.value-last >= (s.max-s.min)/(mostTicks+1) {
-			t.label, last = report.FormatAxis(a.Name, v), t.value
+			t.label, last = labels[i], t.value
 		}
 		if t.label != "" || len(a.Values) <= 4*mostTicks {
 			s.ticks = append(s.ticks, t)
@@ -245,12 +246,11 @@ func heat(w io.Writer, title Captions, axes []predict.Axis, points []predict.Poi
 
 // nominal labels the values of an axis at their indices, as many as fit.
 func nominal(a predict.Axis) axis {
-	s := axis{title: report.NameAxis(a.Name), min: -0.5, max: float64(len(a.Values)) - 0.5}
-	each := (len(a.Values) + mostTicks) / (mostTicks + 1)
-	for i, v := range a.Values {
-		if i%each == 0 {
-			s.ticks = append(s.ticks, axisTick{float64(i), report.FormatAxis(a.Name, v)})
-		}
+	name, labels := report.LabelAxis(a)
+	s := axis{title: name, min: -0.5, max: float64(len(labels)) - 0.5}
+	each := (len(labels) + mostTicks) / (mostTicks + 1)
+	for i := 0; i < len(labels); i += each {
+		s.ticks = append(s.ticks, axisTick{float64(i), labels[i]})
 	}
 	return s
 }
