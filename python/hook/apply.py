@@ -385,7 +385,7 @@ def _shell_class(torch, module):
 
         def _stoker_judge(self, state, before, index, batch):
             wanted = self._stoker_wanted
-            drawn = state.drawn(before, state.chance())
+            drawn = state.name_used(before, state.chance())
             if drawn and "draws" not in _allow:
                 wanted.leave(DRAWS % ", ".join(drawn))
             elif "state" not in _allow and state.fingerprint(self._dataset, self._collate_fn)[0] != wanted.before:

@@ -158,7 +158,7 @@ def end_fetch(fetcher, started, indices):
     if started[2] is not None:
         chance = now.parts["state"]
         fetches.looked += 1
-        fetches.drew.update(chance.drawn(started[2], chance.chance()))
+        fetches.drew.update(chance.name_used(started[2], chance.chance()))
     if fetches.count >= TIMED_FETCHES:
         now.turn[1] = 7 if fetches.wall < fetches.count * QUICK_NS else 0
     if not fetcher.auto_collation:

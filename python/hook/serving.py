@@ -226,16 +226,16 @@ def patch_grpc(module):
 
 def _receive_in_place_of(original):
     async def receive(self, *args, **kwargs):
-        answered(self)
+        end_message(self)
         message = await original(self, *args, **kwargs)
-        given(self, message)
+        begin_message(self, message)
         return message
 
     return receive
 
 
 @guarded
-def given(connection, message):
+def begin_message(connection, message):
     if type(message) is dict:  # uvicorn's have a type; those of websockets are the client's bytes or text
         if message.get("type") != "websocket.receive":
             return
@@ -245,7 +245,7 @@ def given(connection, message):
 
 
 @guarded
-def answered(connection):
+def end_message(connection):
     request = vars(connection).pop("_stoker", None)
     if request is not None:
         end(request)
@@ -256,14 +256,14 @@ def _run_socket_in_place_of(original):
         try:
             return await original(self)
         finally:
-            answered(self)
+            end_message(self)
 
     return run_asgi
 
 
 def _connection_lost_in_place_of(original):
     def connection_lost(self, *args):
-        answered(self)
+        end_message(self)
         return original(self, *args)
 
     return connection_lost

@@ -152,7 +152,7 @@ def chance():
     return states
 
 
-def drawn(before, after):
+def name_used(before, after):
     """The names of the generators from which something was drawn. One that was seeded again counts too."""
     return sorted(name for name in after if after[name] != before.get(name, after[name]))
 

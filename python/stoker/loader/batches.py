@@ -185,7 +185,7 @@ class _Batches(Iterator[Batch]):
         feeder = self._feeder
         if self._over:
             raise StopIteration
-        left = feeder.left(self._iteration)
+        left = feeder.count_left(self._iteration)
         if left == 0:
             self._over = True
             feeder.mark_over()

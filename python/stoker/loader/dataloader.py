@@ -515,20 +515,20 @@ class _Batches(Iterator[Any]):
         self._iteration = self._fed.feeder.begin()
         self._fed.owner = weakref.ref(self)
 
-    def _left(self) -> int:
+    def _count_left(self) -> int:
         """Return the number of batches still to come."""
         if self._over:
             return 0
         if not self._iteration:
             self._begin()
-        return self._fed.feeder.left(self._iteration)
+        return self._fed.feeder.count_left(self._iteration)
 
     def has_ended(self) -> bool:
         """Whether the batch handed out last is the last one."""
-        return self._left() == 0
+        return self._count_left() == 0
 
     def __next__(self) -> Any:
-        left = self._left()
+        left = self._count_left()
         if left == 0:
             raise self._end()
         feeder = self._fed.feeder
@@ -565,7 +565,7 @@ class _Uploaded(_Batches):
         self._ahead: _Staged | None = None
 
     def has_ended(self) -> bool:
-        return self._left() == 0 and self._ahead is None
+        return self._count_left() == 0 and self._ahead is None
 
     def __next__(self) -> Any:
         if self.has_ended():
@@ -575,7 +575,7 @@ class _Uploaded(_Batches):
         self._ahead = None
         tensors = staged.receive()
         self._note_handed(staged.delivery, staged.which)
-        if self._left():
+        if self._count_left():
             self._ahead = self._stage_batch(wait=False)
         return tensors
 

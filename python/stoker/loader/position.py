@@ -435,7 +435,7 @@ class Feeder:
         """Whether this iteration was begun last and may continue."""
         return self._live and iteration == self._iteration
 
-    def left(self, iteration: int) -> int:
+    def count_left(self, iteration: int) -> int:
         """Return the steps of this iteration still to come."""
         if not self.is_going(iteration):
             raise StokerError(
