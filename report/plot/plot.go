@@ -75,7 +75,7 @@ type sheet struct {
 	panels []panel
 }
 
-// entry is one line of the key, with a sample of what it explains; "" for what the sample has not.
+// entry is one line of the key with its sample. "" leaves a part of the sample out.
 type entry struct {
 	name  string
 	fill  string // of an area
@@ -94,7 +94,7 @@ func (s *sheet) explain(lines ...entry) {
 	}
 }
 
-// drawSample draws what the entry explains.
+// drawSample draws the sample of an entry into a box.
 func (e entry) drawSample(c *canvas, in box) {
 	middle := dot{(in.left + in.right) / 2, (in.top + in.bottom) / 2}
 	if e.fill != "" {

@@ -113,7 +113,7 @@ func axisOf(a predict.Axis) axis {
 // curve is one quantity over a setting.
 type curve struct {
 	line, low, high []dot
-	atMost          []dot            // what it would be at most; nil for quantities that have no bound
+	atMost          []dot            // its upper bound; nil if it has none
 	dots            map[string][]dot // by limit
 	radius          float64
 }
@@ -184,7 +184,7 @@ func (c curve) draw(k *canvas, at func(dot) dot) {
 	}
 }
 
-// dashed is the line of what is possible at most.
+// dashed is the line of an upper bound.
 var dashed = stroke{grey, 1.2, "4 3"}
 
 func placeDots(points []dot, at func(dot) dot) []dot {

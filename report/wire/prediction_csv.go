@@ -92,7 +92,8 @@ func rooflineRows(p question.Prediction) [][]any {
 	}
 	for _, w := range r.Points {
 		rows = append(rows, []any{
-			"workload", w.Name, "", w.Batch, "", w.Device, w.Copied, w.Stored, w.Attained.Point, w.Delivered.Point, w.Bound,
+			"workload", w.Name, "", w.Batch, "", w.Device, w.Copied, w.Stored, w.Attained.Point, w.Delivered.Point,
+			w.Bound,
 		})
 	}
 	return rows
