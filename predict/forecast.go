@@ -288,7 +288,7 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 		if s.Crowd > 0 && s.Wait.Known() { // workers that lack cores also sleep for each other: that may go with them
 			s.Wait.Low = 0
 		}
-		s.Feeds, s.PrepareCPU = true, bounds.Multiply(s.PrepareCPU, bounds.OneOfSeveral(feedCost))
+		s.Feeds, s.PrepareCPU = true, bounds.Multiply(s.PrepareCPU, bounds.OneOfSeveral(FeedCost()))
 	},
 	stoker.OnDevice: func(s *Setup, to any) {
 		if to == true {

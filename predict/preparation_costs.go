@@ -2,17 +2,14 @@ package predict
 
 import "github.com/stoker-dev/stoker"
 
-// feedCost is what stoker's loader takes of the core time that PyTorch's
+// FeedCost returns what stoker's loader takes of the core time that PyTorch's
 // DataLoader takes with torchvision and Pillow for the same batches. Measured
 // 2026-11-21 on 2 cores AMD EPYC (AVX2), torch 2.15, Pillow 13, 1,500 JPEGs of
 // examples/imagefolder, RandomResizedCrop 224, flip, normalise, core time of all
 // processes, in turn, other work running: 0.22 to 0.27 of num_workers=0 (n = 9
 // pairs), 0.18 to 0.20 of num_workers=2, whose workers also hand over (n = 5). [J]
 // The high end is for processors without AVX2 and cheaper transforms.
-var feedCost = stoker.Interval{Low: 0.17, Point: 0.25, High: 0.36}
-
-// FeedCost returns that share.
-func FeedCost() stoker.Interval { return feedCost }
+func FeedCost() stoker.Interval { return stoker.Interval{Low: 0.17, Point: 0.25, High: 0.36} }
 
 // DeferredCost returns the rest of the core time of an unchanged script's work on pixels
 // where stoker feed does it. Measured 2026-11-22 on a busy machine (bench/loader/RESULTS.md),

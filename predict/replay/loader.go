@@ -55,5 +55,3 @@ func (l *loader) takeBatch(load int32, asked int64) int64 {
 	l.finished = append(l.finished, begin+cost)
 	return begin + cost
 }
-
-func (l *loader) noteTaken(at int64) { l.returned = append(l.returned, at) }

@@ -165,7 +165,7 @@ func (p *play) runItem(i int32) {
 			p.to[i] = ready
 			p.cause[i] |= endLoader
 		}
-		p.queue.noteTaken(p.to[i])
+		p.queue.returned = append(p.queue.returned, p.to[i])
 	}
 	if p.ready != nil && p.ready[i] > p.to[i] {
 		p.to[i] = p.ready[i]

@@ -43,7 +43,7 @@ func WritePrediction(w io.Writer, f question.Prediction, style Style) error {
 		p.writeList("what would have to be true for this to be wrong", f.Answer.Wrong)
 	}
 	if f.Roofline == nil {
-		p.unknowns(f.Answer.Unknown)
+		p.writeList("unknown, and what the device needs it to be", report.ListUnknowns(f.Answer.Unknown))
 	}
 	p.inputs(f)
 	p.writeList("note", f.Answer.Notes)
@@ -216,10 +216,6 @@ func (p *page) writeWaste(f question.Prediction) {
 		p.printWrapped("  - ", "    ", report.Shorten(f.Prices.Source, 900))
 	}
 	p.b.WriteString("\n")
-}
-
-func (p *page) unknowns(missing []predict.Missing) {
-	p.writeList("unknown, and what the device needs it to be", report.ListUnknowns(missing))
 }
 
 // inputs lists the basis of the answer, then how each part was computed; without Sources only
