@@ -213,7 +213,8 @@ func (a adviser) ownMixture() []Fix {
 		Notes: []string{line.Kind.Advice()},
 	}
 	if launches >= mixedLaunches*seconds {
-		fix.Name, fix.Title, fix.Risk = string(diagnose.LaunchBound), "launch fewer, larger kernels: "+line.String(), NoRisk
+		fix.Name, fix.Risk = string(diagnose.LaunchBound), NoRisk
+		fix.Title = "launch fewer, larger kernels: " + line.String()
 		fix.Notes = []string{a.verdict.Grounds.FewerLaunches()}
 	}
 	return []Fix{fix}
