@@ -35,6 +35,8 @@ func recordDevice(s recording.Software) string {
 		return "nsys profile --trace=cuda,nvtx"
 	case FrameworkHIP:
 		return recordHIP
+	case recording.CANN:
+		return recordCANN
 	}
 	return "profile with the device's tracer on"
 }
@@ -51,22 +53,28 @@ var recordings = map[string]map[string]string{
 	LacksDevice: {
 		"": "record the device's work as well: torch.profiler.profile(activities=[ProfilerActivity.CPU, " +
 			"ProfilerActivity.CUDA])",
-		FrameworkCUDA: "record the device's work as well: nsys profile --trace=cuda,nvtx,osrt",
-		FrameworkHIP:  "record the device's work as well: " + recordHIP,
+		FrameworkCUDA:  "record the device's work as well: nsys profile --trace=cuda,nvtx,osrt",
+		FrameworkHIP:   "record the device's work as well: " + recordHIP,
+		recording.CANN: "record the device's work as well: " + recordCANN,
 	},
 	LacksCalls: {
 		"": "record the host as well: ProfilerActivity.CPU together with the activity of the device (of ROCm with " +
 			"PyTorch 2.5 or newer)",
-		FrameworkCUDA: "record the host as well: nsys profile --trace=cuda,nvtx,osrt, and no --cuda-graph-trace=graph",
-		FrameworkHIP:  "record the host as well: " + recordHIP,
+		FrameworkCUDA:  "record the host as well: nsys profile --trace=cuda,nvtx,osrt, and no --cuda-graph-trace=graph",
+		FrameworkHIP:   "record the host as well: " + recordHIP,
+		recording.CANN: "record the host's calls as well: " + recordCANN,
 	},
 	LacksSteps: {
 		"":              "record five and more steps: torch.profiler.schedule(wait=1, warmup=2, active=5)",
 		FrameworkCUDA:   "record five and more steps, with an NVTX range around each (nvtxRangePush(\"step\"))",
 		FrameworkHIP:    "record five and more steps, with a roctx range around each (roctxRangePush(\"step\"))",
 		frameworkGraphs: laterRun,
+		recording.CANN:  laterIterations,
 	},
 }
+
+// laterIterations is how to see steps of a program on Ascend's devices.
+const laterIterations = "record five and more later iterations, in one file"
 
 // laterRun is how to see more than the one run of a graph that a timeline holds.
 const laterRun = "take the timelines of several later runs, and compare them"
@@ -79,6 +87,8 @@ func recordsAs(s recording.Software) string {
 		return FrameworkCUDA
 	case recording.Rocprof:
 		return FrameworkHIP
+	case recording.Msprof:
+		return recording.CANN
 	}
 	return s.Framework
 }
@@ -98,6 +108,8 @@ func recordMore(s recording.Software) (steps, later, host string) {
 		return "mark steps with roctx ranges (roctxRangePush(\"step\")) and record five and more",
 			"record later steps (roctxProfilerPause and roctxProfilerResume around what is not of interest)",
 			"roctx ranges around its parts tell what"
+	case recording.CANN:
+		return laterIterations, "record later iterations", recordCANN + " tells its calls"
 	case frameworkGraphs:
 		return laterRun, "take the timeline of a later run", "nsys profile --sample=cpu tells what"
 	case FrameworkTensorFlow:
@@ -107,6 +119,8 @@ func recordMore(s recording.Software) (steps, later, host string) {
 	return "profile five and more", "profile later steps",
 		"jax.profiler.ProfileOptions with python_tracer_level = 1 tells the line"
 }
+
+const recordCANN = "msprof --ascendcl=on --runtime-api=on --task-time=on --application=CMD"
 
 const recordHIP = "rocprofv3 --sys-trace --output-format json -- CMD"
 
@@ -133,6 +147,8 @@ func TakeTrace(framework string) (how, command string) {
 		return why + `: with jax.profiler.trace("FOLDER") around them`, "stoker trace FOLDER"
 	case FrameworkHIP:
 		return why, recordHIP
+	case recording.CANN:
+		return why, recordCANN
 	default:
 		return why, "nsys profile --trace=cuda,nvtx -- CMD"
 	}
@@ -240,6 +256,8 @@ var cures = map[string]map[string]string{
 	FindingExposedCommunication: {
 		FrameworkCUDA: "start an exchange on a stream of its own as soon as its data are ready, and " +
 			"compute meanwhile",
+		recording.CANN: "start an exchange as soon as its data are ready, several tensors in a call, in 16 bit. Compare the " +
+			"ranks: one that waits for a slower one is not helped",
 		FrameworkTensorFlow: "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true with " +
 			"jit_compile=True, gradients in 16 bit",
 		frameworkJAX: "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true, gradients in 16 bit",

@@ -37,6 +37,9 @@ const OneRun = "the one run of a graph"
 // TensorFlowGraphs is the framework of a timeline: TensorFlow whose graphs run in sessions, as version 1 has them.
 const TensorFlowGraphs = "TensorFlow 1"
 
+// CANN is the framework of a program on Ascend's devices that shows nothing of PyTorch: MindSpore, or none.
+const CANN = "CANN"
+
 // MarksSteps reports whether a profiler's file shows where steps begin and end.
 func (f *Facts) MarksSteps() bool {
 	return f.StepsFrom != WholeRecording && !strings.HasPrefix(f.StepsFrom, OnePass)
@@ -175,7 +178,7 @@ type Software struct {
 	Framework string `json:"framework,omitempty"`
 	// Server is the program that serves requests, if it is known: "vLLM", "SGLang", "TGI", "Triton".
 	Server string `json:"server,omitempty"`
-	// Recorder is the profiler, if it is not the framework's own: NsightSystems or Rocprof.
+	// Recorder is the profiler, if it is not the framework's own: NsightSystems, Rocprof or Msprof.
 	Recorder string `json:"recorder,omitempty"`
 }
 
@@ -183,6 +186,7 @@ type Software struct {
 const (
 	NsightSystems = "Nsight Systems"
 	Rocprof       = "rocprofv3"
+	Msprof        = "msprof" // Ascend's
 )
 
 // Process is one process of the job's tree that matters to a verdict.

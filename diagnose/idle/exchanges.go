@@ -60,7 +60,7 @@ const (
 )
 
 // opening is how long a device's window is waiting for the first collective of the recording,
-// with no other work, and how much of that makes the communicator.
+// with no other work, and how much of that makes the communicator. The only one of a file is not the first of several.
 func (a *Analysis) opening(d *Device) (alone, joining int64) {
 	w := &a.t.Device
 	end, first, most := int64(-1), int64(0), int64(0)
@@ -73,7 +73,7 @@ func (a *Analysis) opening(d *Device) (alone, joining int64) {
 			most = max(most, w.End[i]-w.Start[i])
 		}
 	}
-	if end <= d.From {
+	if end <= d.From || most == 0 && first < longJoin {
 		return 0, 0
 	}
 	var total [levels]int64

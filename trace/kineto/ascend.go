@@ -1,6 +1,8 @@
 package kineto
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -70,17 +72,27 @@ func (s *recordStore) adoptAscend() {
 		f := s.flows.at(i)
 		f.row = place[s.rows[f.row]]
 	}
+	only := onlyDevice(roles)
+	device := func(pid int64) int32 {
+		if only >= 0 {
+			return only
+		}
+		return int32(pid & ascendDevice)
+	}
 	parts, whole := s.findExchangeRows(roles)
+	var waited []*looseRecord // parts of collectives that the file does not hold as a whole
 	for i := range s.loose.n {
 		l := s.loose.at(i)
 		of := s.rows[l.row]
 		switch role := roles[of.pid]; {
 		case role == ascendHardware && parts[l.row] && whole:
 			s.dropped[shadowWhy]++
+		case role == ascendHardware && parts[l.row]:
+			waited = append(waited, l)
 		case role == ascendHardware:
-			s.adoptTask(l, of, parts[l.row])
+			s.adoptTask(l, of, device(of.pid))
 		case isExchange(role):
-			s.adoptExchange(l, of)
+			s.adoptExchange(l, of, device(of.pid))
 		case strings.Contains(s.names[l.name], "@"): // of CANN, whose row was renumbered
 			s.host.append(hostRecord{
 				start: l.start, end: l.end, corr: l.corr, name: l.name, shapes: -1, types: -1, row: place[of],
@@ -90,7 +102,50 @@ func (s *recordStore) adoptAscend() {
 			s.dropped[spanWhy]++ // sums of what other rows hold
 		}
 	}
+	s.joinParts(waited, device)
 	s.loose = blocks[looseRecord]{}
+}
+
+// betweenParts is the longest pause within a collective, ns. [J] Between its parts are microseconds, waits for other
+// ranks being parts, too; between collectives are kernels.
+const betweenParts = 50_000
+
+// joinParts makes collectives of their parts on all streams of a device. A wait for another rank's notification is a
+// part: the device exchanges data, and is not idle for want of work.
+func (s *recordStore) joinParts(parts []*looseRecord, of func(pid int64) int32) {
+	device := func(l *looseRecord) int32 { return of(s.rows[l.row].pid) }
+	slices.SortStableFunc(parts, func(a, b *looseRecord) int {
+		return cmp.Or(cmp.Compare(device(a), device(b)), cmp.Compare(a.start, b.start))
+	})
+	for i := 0; i < len(parts); {
+		first, end, works := parts[i], parts[i].end, false
+		for ; i < len(parts) && device(parts[i]) == device(first) && parts[i].start <= end+betweenParts; i++ {
+			end = max(end, parts[i].end)
+			_, moves := ascendTask(s.taskOf(parts[i]))
+			works = works || moves
+		}
+		if !works { // events alone
+			s.dropped[syncWhy]++
+			continue
+		}
+		s.work.append(workRecord{
+			start: first.start, end: end, corr: first.corr, bytes: -1, name: s.addName(joinedName), group: -1, row: first.row,
+			device: device(first), stream: exchangeStreams, perSM: blank.perSM, occupancy: blank.occ,
+			kind: recording.Collective,
+		})
+	}
+}
+
+// joinedName is what a collective is called whose parts alone are in the file.
+const joinedName = "HCCL collective"
+
+// describeAscend fills in what a file of Ascend's tells of a program that shows nothing of PyTorch.
+func (m *merger) describeAscend(t *Trace) (bare bool) {
+	if !m.store.isAscend() || slices.ContainsFunc(t.Timeline.Names, recording.TorchSign) {
+		return false
+	}
+	t.Facts.Software.Framework, t.Facts.Software.Recorder = recording.CANN, recording.Msprof
+	return true
 }
 
 // programOf is the program's process, by the number of one of its rows' processes.
@@ -131,9 +186,29 @@ func (s *recordStore) findExchangeRows(roles map[int64]string) (parts map[int32]
 	return parts, whole
 }
 
-// isHcom reports whether an event is a whole collective.
+// onlyDevice is the number of the only device whose hardware has a row; -1 if there are several. Of other rows the
+// number does not tell in older files.
+func onlyDevice(roles map[int64]string) int32 {
+	only := int32(-1)
+	for pid, role := range roles {
+		if role != ascendHardware {
+			continue
+		}
+		if only >= 0 {
+			return -1
+		}
+		only = int32(pid & ascendDevice)
+	}
+	return only
+}
+
+// isHcom reports whether an event is a whole collective: it is called so, or its row is one of whole collectives.
 func (s *recordStore) isHcom(l *looseRecord) bool {
-	return strings.HasPrefix(strings.ToLower(s.names[l.name]), "hcom")
+	if strings.HasPrefix(strings.ToLower(s.names[l.name]), "hcom") {
+		return true
+	}
+	name, known := s.labels[l.row]
+	return known && strings.Contains(s.names[name], "Communication")
 }
 
 // taskOf is the type of a task; its name if the file does not tell.
@@ -144,9 +219,8 @@ func (s *recordStore) taskOf(l *looseRecord) string {
 	return s.names[l.name]
 }
 
-// adoptTask takes a task of the hardware: a kernel, a copy, or a wait, which is no work. All work on a stream of
-// collectives belongs to one.
-func (s *recordStore) adoptTask(l *looseRecord, of row, exchanges bool) {
+// adoptTask takes a task of the hardware: a kernel, a copy, or a wait, which is no work.
+func (s *recordStore) adoptTask(l *looseRecord, of row, device int32) {
 	name := s.names[l.name]
 	kind, works := ascendTask(s.taskOf(l))
 	if works && kind == recording.Kernel && namesTask(name) { // older exporters call most types "Other"
@@ -156,12 +230,12 @@ func (s *recordStore) adoptTask(l *looseRecord, of row, exchanges bool) {
 		s.dropped[syncWhy]++
 		return
 	}
-	if exchanges || kind == recording.Kernel && isCollective(name) {
+	if kind == recording.Kernel && isCollective(name) {
 		kind = recording.Collective
 	}
 	s.work.append(workRecord{
 		start: l.start, end: l.end, corr: l.corr, bytes: -1, name: l.name, group: -1, row: l.row,
-		device: int32(of.pid & ascendDevice), stream: number32(of.tid), perSM: blank.perSM, occupancy: blank.occ,
+		device: device, stream: number32(of.tid), perSM: blank.perSM, occupancy: blank.occ,
 		kind: kind,
 	})
 }
@@ -183,14 +257,14 @@ func ascendTask(task string) (kind recording.WorkKind, works bool) {
 }
 
 // adoptExchange takes a collective. What its parts do on their planes is in it already.
-func (s *recordStore) adoptExchange(l *looseRecord, of row) {
+func (s *recordStore) adoptExchange(l *looseRecord, of row, device int32) {
 	if !s.isHcom(l) {
 		s.dropped[shadowWhy]++
 		return
 	}
 	s.work.append(workRecord{
 		start: l.start, end: l.end, corr: l.corr, bytes: -1, name: l.name, group: -1, row: l.row,
-		device: int32(of.pid & ascendDevice), stream: exchangeStreams | number32(of.tid)&(exchangeStreams-1),
+		device: device, stream: exchangeStreams | number32(of.tid)&(exchangeStreams-1),
 		perSM: blank.perSM, occupancy: blank.occ, kind: recording.Collective,
 	})
 }

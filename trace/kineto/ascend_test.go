@@ -171,3 +171,51 @@ func TestOlderAscend(t *testing.T) {
 		}
 	}
 }
+
+// msprof is an iteration as msprof writes it: a kernel, a collective of two planes that wait, move and wait again, and
+// a kernel. whole adds the collective as a whole, under a number that tells no device.
+func msprof(whole bool) string {
+	var out []string
+	put := func(pid, tid int, task, name string, from, dur float64) {
+		out = append(out, fmt.Sprintf(`{"ph": "X", "name": %q, "pid": %d, "tid": %d, "ts": %.2f, "dur": %g, "args": {"Task Type": %q}}`, name, pid, tid, from, dur, task))
+	}
+	label := func(kind string, pid, tid int, name string) {
+		out = append(out, fmt.Sprintf(`{"ph": "M", "name": %q, "pid": %d, "tid": %d, "args": {"name": %q}}`, kind, pid, tid, name))
+	}
+	label("process_name", 3, 0, "Ascend Hardware")
+	put(3, 2, "AI_CORE", "Default/network/fc1-Dense/MatMul-op1", 1000, 100)
+	for _, stream := range []int{12, 13} {
+		put(3, stream, "NOTIFY_WAIT", "NOTIFY_WAIT", 1105, 400)
+		put(3, stream, "MEMCPY_ASYNC", "MEMCPY_ASYNC", 1510, 50)
+		put(3, stream, "NOTIFY_WAIT", "NOTIFY_WAIT", 1561, 139)
+	}
+	put(3, 2, "AI_CORE", "Default/optimizer-Momentum/ApplyMomentum-op2", 1710, 90)
+	if whole {
+		label("process_name", 1003611, 0, "HCCL")
+		label("thread_name", 1003611, 70000, "Communication Kernel")
+		label("thread_name", 1003611, 1, "Plane 1")
+		put(1003611, 70000, "", "Default/AllReduce-op534_0", 1105, 595)
+		put(1003611, 1, "", "Notify_Wait", 1105, 400)
+	}
+	return "[" + strings.Join(out, ",") + "]"
+}
+
+// A wait for another rank is part of a collective, whether the file holds that as a whole or by its parts alone.
+func TestWaitsOfCollectivesAreTheirs(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		out, err := Read(context.Background(), strings.NewReader(msprof(whole)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &out.Timeline.Device
+		if len(d.Start) != 3 || len(out.Timeline.Devices) != 1 || out.Timeline.Devices[0].Index != 3 {
+			t.Fatalf("whole %t: %d pieces of work on %+v", whole, len(d.Start), out.Timeline.Devices)
+		}
+		if length := d.End[1] - d.Start[1]; d.Kind[1] != recording.Collective || length != 595_000 {
+			t.Errorf("whole %t: a %v of %d ns", whole, d.Kind[1], length)
+		}
+		if s := out.Facts.Software; s.Framework != recording.CANN || s.Recorder != recording.Msprof {
+			t.Errorf("whole %t: software %+v", whole, s)
+		}
+	}
+}

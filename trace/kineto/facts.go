@@ -305,6 +305,8 @@ func (m *merger) doubts(b *builder, out *Trace) {
 		out.Warnings = append(out.Warnings,
 			recording.NoDeviceWork+"record with ProfilerActivity.CUDA among the activities (for AMD "+
 				"too). The host's side was read.")
+	} else if len(b.host) == 0 && s.isAscend() {
+		out.Warnings = append(out.Warnings, "The trace holds device work and no host call: no gap can be charged to a cause.")
 	} else if len(b.host) == 0 {
 		out.Warnings = append(out.Warnings,
 			"The trace holds device work and no host call: record with ProfilerActivity.CPU as well, else no gap "+

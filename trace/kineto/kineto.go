@@ -84,6 +84,9 @@ func (m *merger) buildTrace() (*Trace, error) {
 		m.describeRocprof(out)
 		marks, missing = "roctx ranges", `The file has no roctx range that marks a step (roctxRangePush("step"))`
 	}
+	if m.describeAscend(out) {
+		marks, missing = "marks", "The file has no mark of a step"
+	}
 	found := steps.Find(b.t, out.Facts.Processes, marks, missing)
 	out.Warnings = append(slices.Clone(out.Facts.Damage), out.Warnings...)
 	out.Steps, out.Facts.StepsFrom, out.Warnings = found.Steps, found.Rule, append(out.Warnings, found.Said...)
