@@ -208,6 +208,10 @@ func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note s
 
 // replayable is the run's timeline, ready to be played again; nil if it cannot be.
 func (a adviser) replayable() *replay.Trace {
+	if t := a.verdict.Replay; t != nil && t.IsOf(a.run) {
+		t.Mark(MarkNames(a.run.Timeline))
+		return t
+	}
 	t, why := replay.New(a.run, MarkNames(a.run.Timeline))
 	if why != "" {
 		return nil

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"strings"
 
+	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -115,6 +116,8 @@ type Case struct {
 	Findings       []Finding
 	UtilPattern    []Finding // the shape of GPU-Util's curve, said last
 	Doubts         []string  // as in Verdict
+	Paced          bool      // as in Verdict
+	Replay         *replay.Trace
 	Warnings       []string
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
@@ -93,8 +94,10 @@ type Verdict struct {
 	Cost   Cost    // what the idle share costs
 	Traced *Traced // what a trace of the same run adds; nil without, see Merge
 
-	Grounds Grounds // what advice the recording can carry
-	Ending  *Ending // how the command ended; nil if with 0, or not as far as was seen
+	Grounds Grounds       // what advice the recording can carry
+	Paced   bool          // the host needs as long to launch as a busy device to compute: by a replay, a faster one gains nothing
+	Replay  *replay.Trace // of the run that was judged, if the answer needed one: advice plays it on
+	Ending  *Ending       // how the command ended; nil if with 0, or not as far as was seen
 
 	Evidence  []Evidence // most causal first
 	Findings  []Finding  // shown with the class

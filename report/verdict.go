@@ -93,6 +93,11 @@ const muchIdle = 0.05
 // SayWhatElse says what to do if no fix is proposed.
 func SayWhatElse(v diagnose.Verdict) string {
 	if v.Class.Is(diagnose.GPUBound) {
+		if v.Paced {
+			return fmt.Sprintf("fewer launches, and then less work for the device: a faster device alone gains nothing "+
+				"in the replay. Without its gaps the same work is done %s as fast at most.",
+				quantity.AboutRatio(1/(1-v.Idle)))
+		}
 		if v.Device >= 0 && v.Idle >= muchIdle {
 			return fmt.Sprintf("less work for the device, or a faster one: it is the limit. Without its gaps the same work is "+
 				"done %s as fast at most.", quantity.AboutRatio(1/(1-v.Idle)))

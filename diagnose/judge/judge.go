@@ -53,7 +53,8 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	for i := range v.Findings {
 		v.Findings[i].Settings = now.Settle(v.Findings[i].Settings)
 	}
-	v.Doubts, v.Recorder = c.Doubts, c.Recorder
+	v.Doubts, v.Recorder, v.Replay = c.Doubts, c.Recorder, c.Replay
+	v.Paced = c.Paced && v.Class.Is(diagnose.GPUBound)
 	v.Warnings = slices.Concat(c.Doubts, c.Warnings, without(run.Warnings, c.Doubts))
 	if len(c.CPUWork) > 0 { // there is no device to record
 		v.Warnings = slices.DeleteFunc(v.Warnings, func(said string) bool {

@@ -44,6 +44,13 @@ const nearlyAll = 0.95
 const leadingText = "Kernels take most of the time. The device has gaps, and a faster device, or less work for it, brings " +
 	"more than filling them."
 
+// pacedTitle and pacedText are said of one whose host needs as long to launch as it needs to compute.
+const (
+	pacedTitle = "The device is busy, and the host takes as long to launch its work"
+	pacedText  = "Kernels take most of the time, and launching them takes the host nearly as long: by a replay a device " +
+		"twice as fast would wait for it."
+)
+
 // Start values for the kinds of gpu-bound.
 const (
 	plainShare  = 0.2 // of kernel time in matrix work without Tensor Cores [J]

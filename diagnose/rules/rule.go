@@ -30,6 +30,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 	if once || v.Grounds.Program == diagnose.Inference {
 		rule.Title = strings.ReplaceAll(rule.Title, "training loop", "loop")
 	}
+	if v.Paced {
+		return pacedTitle, pacedText, known
+	}
 	if v.Class.Is(diagnose.GPUBound) && (v.Shares.Kernel < nearlyAll || v.Stall > diagnose.InputStall.No) {
 		return rule.Title, leadingText, known
 	}

@@ -210,6 +210,8 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 	if leads > c.DeviceBusy.Score && t.pacesSteps(run) {
 		leads = 0
 	}
+	c.Paced = c.DeviceBusy.Score+leads > 0 && t.keepsPace(run)
+	c.Replay = t.played
 	unled := 1 - leads // of copies: those that take less than a faster device brings limit nothing
 	// A short wait for input limits nothing where a faster device brings more.
 	c.InputShort.Score *= 1 - leads*(1-diagnose.InputBesideDevice.Score(t.parts.Input))

@@ -5,6 +5,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/ranks"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -35,6 +36,9 @@ type filler struct {
 	major    float64 // its compute capability; NaN if it is not known or not NVIDIA's
 	grounds  diagnose.Grounds
 	itself   float64 // how sure it is that the launching thread loads
+
+	played *replay.Trace // of the steps, once it was asked for; nil if there is none
+	asked  bool
 }
 
 // Marks, start values. [J]

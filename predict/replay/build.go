@@ -15,7 +15,7 @@ import (
 // cannot be, "" if it can.
 func New(run *recording.Run, marks Marks) (*Trace, string) {
 	t := &Trace{
-		t: run.Timeline, marks: marks, machine: measure.MachineOf(run), cores: run.Facts.Machine.Cores(),
+		run: run, t: run.Timeline, marks: marks, machine: measure.MachineOf(run), cores: run.Facts.Machine.Cores(),
 		emulated: run.Emulated(), workers: -1,
 		likely: map[Edit]outcome{}, floors: map[Edit]Floor{}, late: math.NaN(),
 	}
@@ -49,6 +49,12 @@ func New(run *recording.Run, marks Marks) (*Trace, string) {
 	t.findOpenings()
 	return t, ""
 }
+
+// IsOf reports whether a replay is of a run as it is.
+func (t *Trace) IsOf(run *recording.Run) bool { return t.run == run && t.t == run.Timeline }
+
+// Mark says what kernels do, before the first change is asked for.
+func (t *Trace) Mark(marks Marks) { t.marks = marks }
 
 // findSteps takes the run's steps in order of time, and of overlapping ones of one
 // process the first.

@@ -31,6 +31,8 @@ type Edit struct {
 	NoAllocator bool // no memory is allocated or freed within steps
 	NoCollector bool // Python's garbage collector does not run within steps
 
+	Twice bool // a device that computes twice as fast, and copies as ever
+
 	GPU *hardware.GPU // another device; nil is the recorded one
 }
 

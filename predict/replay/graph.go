@@ -21,6 +21,7 @@ func isMarked(of []bool, name int32) bool { return int(name) < len(of) && of[nam
 // Trace is a recording made ready to be played again. It holds indices into the
 // Timeline, which must not change.
 type Trace struct {
+	run     *recording.Run // that it was made of, to know it again
 	t       *recording.Timeline
 	marks   Marks
 	machine hardware.Machine

@@ -10,7 +10,7 @@ import (
 
 // editKernels edits how long kernels run: data type, batch, device.
 func (p *play) editKernels(e Edit, v bounds.View) {
-	if !e.TF32 && !e.Half && e.Batch == 0 && e.GPU == nil {
+	if !e.TF32 && !e.Half && e.Batch == 0 && e.GPU == nil && !e.Twice {
 		return
 	}
 	byName := make([]float64, len(p.t.t.Names)) // factor, 0 unknown yet
@@ -42,6 +42,9 @@ func (t *Trace) factor(e Edit, v bounds.View, name int32) float64 {
 		f = 1 / min(v.Gain(matrixGain), t.tensorRatio(e))
 	case e.Half && memory:
 		f = v.PickCost(halfBytes)
+	}
+	if e.Twice {
+		f *= 0.5
 	}
 	if e.GPU != nil {
 		f *= t.deviceFactor(*e.GPU, v, matrix, isMarked(t.marks.Plain, name) && !e.TF32 && !e.Half)

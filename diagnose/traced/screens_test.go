@@ -1,0 +1,119 @@
+package traced_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/trace"
+)
+
+// screen is what is said of a file of events.
+type screen struct {
+	verdict diagnose.Verdict
+	plan    advise.Plan
+	lead    report.Lead
+	all     string // its sentences
+}
+
+func screenOf(t *testing.T, events []string) screen {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "trace.json")
+	if err := os.WriteFile(file, []byte("["+strings.Join(events, ",\n")+"]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, err := trace.Read(context.Background(), []string{file}, trace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := screen{verdict: judge.Judge(run)}
+	s.plan = advise.Rank(run, s.verdict)
+	s.lead = report.LeadOf(run, s.verdict, s.plan, file)
+	said := []string{s.lead.Verdict, s.lead.Why, s.lead.Next, report.SayWhatElse(s.verdict)}
+	for _, f := range s.verdict.Findings {
+		set, why := report.AdviceOn(f, s.plan)
+		said = append(said, f.Name, f.Text, set, why)
+	}
+	for _, f := range s.plan.Fixes {
+		said = append(said, f.Name, f.Title)
+	}
+	s.all = strings.Join(append(said, s.verdict.Warnings...), "\n")
+	return s
+}
+
+// span is an event of Kineto's, microseconds.
+func span(cat, name string, tid int, from, dur float64, args string) string {
+	return fmt.Sprintf(`{"ph": "X", "cat": %q, "name": %q, "pid": 1, "tid": %d, "ts": %.2f, "dur": %.2f, "args": {%s}}`,
+		cat, name, tid, from, dur, args)
+}
+
+// launched is an operator that launches a kernel, or whatever the work is.
+func launched(id int, op string, opFrom, opDur float64, work string, from, dur float64) []string {
+	return []string{
+		span("cpu_op", op, 7, opFrom, opDur, fmt.Sprintf(`"External id": %d`, id)),
+		span("cuda_runtime", "cudaLaunchKernel", 7, opFrom+opDur-5, 4, fmt.Sprintf(`"correlation": %d, "External id": %[1]d`, id)),
+		span("kernel", work, 70, from, dur, fmt.Sprintf(`"correlation": %d, "External id": %[1]d, "device": 0, "stream": 7`, id)),
+	}
+}
+
+// A program of Ascend's that shows nothing of PyTorch is told nothing of PyTorch's.
+func TestMsprofHearsNothingOfPyTorch(t *testing.T) {
+	events := []string{`{"ph": "M", "name": "process_name", "pid": 3, "tid": 0, "args": {"name": "Ascend Hardware"}}`}
+	task := func(stream int, kind, name string, from, dur float64) {
+		events = append(events, fmt.Sprintf(`{"ph": "X", "name": %q, "pid": 3, "tid": %d, "ts": %.2f, "dur": %.2f, "args": {"Task Type": %q}}`, name, stream, from, dur, kind))
+	}
+	for i := range 30 {
+		task(2, "AI_CORE", fmt.Sprintf("Gradients/Default/network/Conv2D-op%d", i), 1000+100*float64(i), 98)
+	}
+	for _, stream := range []int{12, 13} {
+		task(stream, "NOTIFY_WAIT", "NOTIFY_WAIT", 4000, 2000)
+		task(stream, "MEMCPY_ASYNC", "MEMCPY_ASYNC", 6001, 900)
+		task(stream, "NOTIFY_WAIT", "NOTIFY_WAIT", 6902, 2098)
+	}
+	task(2, "AI_CORE", "Default/optimizer-Momentum/ApplyMomentum-op99", 9002, 300)
+	s := screenOf(t, events)
+	if s.verdict.Class != diagnose.NetworkBound || s.verdict.Idle > 0.05 {
+		t.Errorf("%s, idle %.3f: the device waits within a collective", s.verdict.Class, s.verdict.Idle)
+	}
+	for _, foreign := range []string{"DistributedDataParallel", "bucket_cap_mb", "Profiler", "torch", "jax", "CUDA", "nsys", "num_workers"} {
+		if strings.Contains(s.all, foreign) {
+			t.Errorf("%q in\n%s", foreign, s.all)
+		}
+	}
+}
+
+// Where the host takes as long to launch as the device to compute, no sentence promises anything of a faster device.
+func TestADeviceWhoseHostKeepsPace(t *testing.T) {
+	pass := func(launching float64) (events []string) {
+		end := 0.0
+		for i := range 120 {
+			from := launching * float64(i)
+			start := max(end+1, from+launching)
+			if i%10 == 9 { // longer kernels now and then, which the host catches up with
+				start = max(end+1, from+launching+8)
+			}
+			end = start + 85
+			events = append(events, launched(i+1, "aten::mul", from, launching-1, "void at::native::vectorized_elementwise_kernel<4>", start, 85)...)
+		}
+		return events
+	}
+	for name, c := range map[string]struct {
+		launching float64
+		paced     bool
+	}{"as long": {100, true}, "far ahead": {20, false}} {
+		s := screenOf(t, pass(c.launching))
+		if !s.verdict.Class.Is(diagnose.GPUBound) {
+			t.Fatalf("%s: %s", name, s.lead.Verdict)
+		}
+		if s.verdict.Paced != c.paced || strings.Contains(report.SayWhatElse(s.verdict), "a faster one: it is the limit") && c.paced {
+			t.Errorf("%s: paced %t: %s", name, s.verdict.Paced, report.SayWhatElse(s.verdict))
+		}
+	}
+}
