@@ -273,7 +273,7 @@ func StepRange(name string) (family, number string, ok bool) {
 			return s.family, "", true
 		}
 	}
-	if ContainsAny(strings.ToLower(name), partsOfSteps...) {
+	if PartOfStep(name) {
 		return "", "", false
 	}
 	at := stepWord.FindStringSubmatchIndex(name)
@@ -282,6 +282,9 @@ func StepRange(name string) (family, number string, ok bool) {
 	}
 	return name[:at[6]] + "…", name[at[6]:at[7]], true
 }
+
+// PartOfStep reports whether a range's name says that it is a part of a step, or a step of something else than training.
+func PartOfStep(name string) bool { return ContainsAny(strings.ToLower(name), partsOfSteps...) }
 
 // OptimizerSpan reports whether a marked span is one call of an optimizer's
 // step, "Optimizer.step#SGD.step".

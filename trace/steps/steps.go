@@ -30,7 +30,8 @@ type FoundSteps struct {
 //  2. the moments when the loop asks its DataLoader;
 //  3. the calls of the optimizer;
 //  4. the unit that repeats in the kernels of the busiest stream from the first to the last;
-//  5. nothing: all of the recording is one step, and we say so.
+//  5. ranges of any name that repeat around all of the work;
+//  6. nothing: all of the recording is one step, and we say so.
 //
 // A step that is not steady has a Phase that says so.
 func Find(t *recording.Timeline, processes []recording.Process, marks, missing string) FoundSteps {
@@ -74,6 +75,9 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 			beats, "launches that repeat",
 			fmt.Sprintf("%s: the kernels repeat %d times, each time is taken as a step.", f.missing, len(beats)),
 		}
+	}
+	if marked, family := f.rangeBeats(p.PID); repeats == 0 && len(marked) > 0 {
+		return rhythm{f.cutStop(p.PID, marked), fmt.Sprintf("ranges %q", family), ""}
 	}
 	if f.t.End <= 0 {
 		return rhythm{}

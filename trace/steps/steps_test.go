@@ -216,3 +216,43 @@ func TestWorkBeforeTheFirstCall(t *testing.T) {
 		}
 	}
 }
+
+// turn is a range in which a copy and kernels of other names are launched, and within it a range for each kernel.
+func (m *made) turn(name string, at int64, n int, copies bool) {
+	m.span(name, at, at+80)
+	launch := func(work string, at int64) {
+		m.t.Host.Append(recording.CallRow{Start: at * 1e6, End: at*1e6 + 1000, Name: m.name("cudaLaunchKernel"), Kind: recording.Runtime})
+		m.kernel(work, at+1)
+		m.t.Device.Call[len(m.t.Device.Call)-1] = int32(len(m.t.Host.Start) - 1)
+	}
+	if copies {
+		launch("Memcpy HtoD (Pinned -> Device)", at+1)
+		m.t.Device.Bytes[len(m.t.Device.Bytes)-1] = 1 << 20
+	}
+	for i := range 5 + n%3 {
+		m.span("stage", at+10*int64(i)+2, at+10*int64(i)+9)
+		launch("kernel "+string(rune('a'+n))+string(rune('a'+i)), at+10*int64(i)+3)
+	}
+}
+
+// Ranges of any name that hold all of the work, turn after turn, are steps, whatever the kernels are called. Ranges
+// within them are none, nor those of layers, between which nothing comes from the host.
+func TestRangesThatRepeat(t *testing.T) {
+	for name, c := range map[string]struct {
+		mark   string
+		copies bool
+		want   int
+	}{
+		"frames": {"frame", true, 6}, "passes without input": {"attention", false, 1}, "a library's": {"cublasGemm", true, 1},
+		"layers": {"layer", true, 1},
+	} {
+		m := timeline()
+		for n := range 6 {
+			m.turn(c.mark, int64(100*n), n, c.copies)
+		}
+		f := Find(&m.t, []recording.Process{{PID: 1}}, "marks", "No marks")
+		if len(f.Steps) != c.want || c.want > 1 && f.Rule != `ranges "frame"` {
+			t.Errorf("%s: %d steps by %s, want %d", name, len(f.Steps), f.Rule, c.want)
+		}
+	}
+}
