@@ -51,6 +51,7 @@ const (
 	FindingPCIeLimited           = "pcie-limited"
 	FindingElementwiseChains     = "elementwise-chains"
 	FindingNoTensorCores         = "no-tensor-cores"
+	FindingLayoutChanges         = "layout-changes"
 	FindingSmallGrids            = "small-grids"
 	FindingUnalignedShapes       = "unaligned-shapes"
 	FindingExposedCommunication  = "exposed-communication"

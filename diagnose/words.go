@@ -168,6 +168,7 @@ var (
 		{FindingPCIeLimited, "copies run at the link's rate", ""},
 		{FindingElementwiseChains, "chains of small kernels that could be one", ""},
 		{FindingNoTensorCores, "matrix work without Tensor Cores", ""},
+		{FindingLayoutChanges, "cuDNN turns tensors between NCHW and NHWC", ""},
 		{FindingSmallGrids, "kernels that fill a part of the device", ""},
 		{FindingUnalignedShapes, "matrices whose sizes Tensor Cores do not take as they are", ""},
 		{FindingExposedCommunication, "collectives that nothing overlaps", ""},

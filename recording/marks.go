@@ -394,6 +394,9 @@ func ReducesBuckets(name string) bool {
 		"nn/parallel/distributed.py")
 }
 
+// TurnsLayout reports whether a kernel of cuDNN changes the order of a tensor's dimensions.
+func TurnsLayout(kernel string) bool { return ContainsAny(kernel, "nchwToNhwc", "nhwcToNchw") }
+
 // UpdatesWeights reports whether a kernel's name says that an optimizer runs it.
 func UpdatesWeights(kernel string) bool {
 	return ContainsAny(strings.ToLower(kernel), "multi_tensor_apply", "adam", "lamb_", "sgd_")

@@ -34,7 +34,7 @@ func (t *filler) findAll() []diagnose.Finding {
 		t.findLoaderWait, t.findHostWork, t.findLaunching, t.findHiddenSync, t.findExplicitSync, t.findAllocating,
 		t.findCollecting, t.findDeviceWaits,
 		t.findPageableCopies, t.findSerialCopies, t.findTinyCopies, t.findLinkLimited, t.findDeviceCopies,
-		t.findElementwiseChains, t.findNoTensorCores, t.findSmallGrids, t.findUnalignedShapes,
+		t.findElementwiseChains, t.findNoTensorCores, t.findLayoutChanges, t.findSmallGrids, t.findUnalignedShapes,
 		t.findExposedCommunication, t.findProbableCommunication,
 	} {
 		if f, ok := find(); ok {

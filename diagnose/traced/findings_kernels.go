@@ -23,6 +23,7 @@ const (
 	gridTrigger   = 0.5 // efficiency, torch-tb-profiler's estimate; below a half NVIDIA calls it ineffective
 	gridsKnown    = 0.5 // [J] of kernel time must have a recorded grid
 	unevenTrigger = 0.10
+	layoutTrigger = 0.05 // [J] of the window: a change of two lines is worth it
 
 	tensorGain = 3.0 // what matrix kernels gain on Tensor Cores at most, even if the peaks' ratio is higher [J]
 )
@@ -80,6 +81,30 @@ func (t *filler) nameReadyKernels() string {
 			`kernels package`, what)
 	}
 	return advice + optimizer
+}
+
+// findLayoutChanges finds kernels of cuDNN that turn tensors into the order that its kernels for Tensor Cores take, and
+// back: a model in that order from begin to end needs none of them.
+func (t *filler) findLayoutChanges() (diagnose.Finding, bool) {
+	count, time := 0, int64(0)
+	turns := func(total idle.NameTotal) bool { return recording.TurnsLayout(t.t.Names[total.Name]) }
+	for _, total := range t.kernels.Totals {
+		if turns(total) {
+			count, time = count+total.Count, time+total.Time
+		}
+	}
+	if t.d.Share(time) < layoutTrigger || t.grounds.Framework != "" {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingLayoutChanges)
+	t.weigh(&f, time)
+	t.locateWork(&f, t.findLongest(turns))
+	f.Text = fmt.Sprintf("cuDNN turns tensors from NCHW to NHWC or back, %.0f times%s, %s of kernel time: its kernels "+
+		"take the one, and the program holds the other", float64(count)/t.countSteps(), t.sayPerStep(),
+		quantity.Percent(float64(time)/float64(max(1, t.kernels.Time))))
+	f.Advice = "model = model.to(memory_format=torch.channels_last), " +
+		"and inputs = inputs.to(memory_format=torch.channels_last)"
+	return f, true
 }
 
 func (t *filler) findNoTensorCores() (diagnose.Finding, bool) {

@@ -117,3 +117,21 @@ func TestADeviceWhoseHostKeepsPace(t *testing.T) {
 		}
 	}
 }
+
+// Kernels of cuDNN that turn layouts are named with what makes them needless, and nothing else is said to be possible.
+func TestLayoutsThatAreTurned(t *testing.T) {
+	pass := func(turns string) (events []string) {
+		for i := range 60 {
+			at := 100 * float64(i)
+			events = append(events, launched(2*i+1, "aten::cudnn_convolution", 10*float64(i), 9, "void cudnn::ops::"+turns+"Kernel<float, float, float>", at+1, 20)...)
+			events = append(events, launched(2*i+2, "aten::cudnn_convolution", 10*float64(i)+9.5, 9, "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckcrs_nhwc_tilesize128x64x32", at+21, 79)...)
+		}
+		return events
+	}
+	for turns, want := range map[string]bool{"nchwToNhwc": true, "nhwcToNchw": true, "bn_fw": false} {
+		s := screenOf(t, pass(turns))
+		if got := strings.Contains(s.lead.Next, "memory_format=torch.channels_last"); got != want {
+			t.Errorf("%s: %q", turns, s.lead.Next)
+		}
+	}
+}
