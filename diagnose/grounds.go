@@ -69,7 +69,19 @@ type Made struct {
 }
 
 // RecordDevice is how to record the device's work.
-func (g Grounds) RecordDevice() string { return recordDevice(g.software()) }
+func (g Grounds) RecordDevice() string {
+	if g.Kind == Apple {
+		return recordApple
+	}
+	return recordDevice(g.software())
+}
+
+// Apple is what PyTorch calls an Apple GPU.
+const Apple = "mps"
+
+// recordApple is said of Apple's GPUs, whose work torch.profiler cannot record.
+const recordApple = "torch.profiler records no work of an Apple GPU: torch.mps.profiler.profile() around the steps, under " +
+	"Instruments, does"
 
 // RecordMore is how to record steps that can be judged, later steps, and what the host did.
 func (g Grounds) RecordMore() (steps, later, host string) { return recordMore(g.software()) }

@@ -434,9 +434,12 @@ func TorchSign(name string) bool {
 		"triton_per_", "2at6native")
 }
 
+// AppleSign reports whether an operator of PyTorch runs on an Apple GPU alone: aten::_mps_convolution.
+func AppleSign(name string) bool { return ContainsAny(name, "aten::_mps_", "aten::mps_") }
+
 // DeviceSign reports whether an operator or a mark of PyTorch exists only on a GPU.
 func DeviceSign(name string) bool {
-	return ContainsAny(name, "cudnn", "miopen", "cublas", "nccl:", "#FusedAdam.", "#FusedSGD.", "#FusedLAMB.",
+	return AppleSign(name) || ContainsAny(name, "cudnn", "miopen", "cublas", "nccl:", "#FusedAdam.", "#FusedSGD.", "#FusedLAMB.",
 		"flash_attn", "::_flash_attention_", "_cudnn_attention", "_efficient_attention", "xformers::",
 		"aten::record_stream", "aten::pin_memory") && !strings.Contains(name, "for_cpu")
 }

@@ -32,6 +32,10 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		loader := c.Grounds.Loader
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
 		c.Grounds.Loader = loader
+		if slices.ContainsFunc(run.Timeline.Names, recording.AppleSign) {
+			c.Grounds.Kind = diagnose.Apple
+			c.Grounds.Record = c.Grounds.RecordDevice()
+		}
 		if c.ModelComputes && (c.DeviceSign == "" || c.DeviceListed) && c.LaunchCalls == 0 && c.Grounds.Framework == "" {
 			onCPU := &diagnose.Verdict{Class: diagnose.ComputeOnCPU, Device: -1, Grounds: c.Grounds}
 			c.Grounds.Record = "if it computes on the CPU: " + onCPU.Do() + ". If not: " + c.Grounds.Record

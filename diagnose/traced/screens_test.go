@@ -135,3 +135,25 @@ func TestLayoutsThatAreTurned(t *testing.T) {
 		}
 	}
 }
+
+// Operators of an Apple GPU show that the model computes on it, and no activity of CUDA's would record it.
+func TestAnAppleGPU(t *testing.T) {
+	pass := func(conv string) (events []string) {
+		for i := range 40 {
+			events = append(events, span("cpu_op", conv, 7, 100*float64(i), 60, ""), span("cpu_op", "aten::add", 7, 100*float64(i)+60, 30, ""))
+		}
+		return events
+	}
+	s := screenOf(t, pass("aten::_mps_convolution"))
+	for _, wrong := range []string{"ProfilerActivity", "CPU", "cuda", "CUDA"} {
+		if said := s.lead.Verdict + s.lead.Why + s.lead.Next; strings.Contains(said, wrong) {
+			t.Errorf("%q in %s", wrong, said)
+		}
+	}
+	if !strings.Contains(s.lead.Next, "torch.mps.profiler") || strings.Contains(s.all, "ProfilerActivity") {
+		t.Errorf("%s\n%s", s.lead.Next, s.all)
+	}
+	if s := screenOf(t, pass("aten::conv2d")); strings.Contains(s.all, "mps.profiler") {
+		t.Error(s.all)
+	}
+}

@@ -301,6 +301,9 @@ func (m *merger) doubts(b *builder, out *Trace) {
 	s := m.store
 	if len(b.work) == 0 && slices.Contains(b.t.Host.Kind, recording.Runtime) {
 		out.Warnings = append(out.Warnings, recording.NoDeviceWork+"the calls are there. The host's side was read.")
+	} else if len(b.work) == 0 && slices.ContainsFunc(b.t.Names, recording.AppleSign) {
+		out.Warnings = append(out.Warnings,
+			recording.NoDeviceWork+"torch.profiler records none of an Apple GPU. The host's side was read.")
 	} else if len(b.work) == 0 {
 		out.Warnings = append(out.Warnings,
 			recording.NoDeviceWork+"record with ProfilerActivity.CUDA among the activities (for AMD "+
