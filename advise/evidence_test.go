@@ -57,8 +57,13 @@ func (k *kinetoFile) read(t *testing.T) *recording.Run {
 
 const tensorGEMM = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_cublas"
 
-// exchangeLoop is a loop of eight steps, a fourth of which goes into collectives.
+// exchangeLoop is a loop of eight steps, a fourth of which goes into many collectives.
 func exchangeLoop(collective string, learns bool) *kinetoFile {
+	return exchangeIn(120, collective, learns)
+}
+
+// exchangeIn is one with so many collectives in a step.
+func exchangeIn(calls int, collective string, learns bool) *kinetoFile {
 	k := &kinetoFile{}
 	for n := range 8 {
 		at := 10_000 * float64(n)
@@ -70,7 +75,9 @@ func exchangeLoop(collective string, learns bool) *kinetoFile {
 			k.put("user_annotation", "DistributedDataParallel.forward", at+10, 110, 1, "")
 			k.put("cpu_op", "autograd::engine::evaluate_function: MmBackward0", at+130, 10, 1, "")
 		}
-		k.launch(at+150, 2700, "", collective)
+		for i := range calls {
+			k.launch(at+150+0.3*float64(i), 2700/float64(calls), "", collective)
+		}
 		k.put("cuda_runtime", "cudaDeviceSynchronize", at+200, 9700, 1, "")
 	}
 	return k
@@ -111,6 +118,16 @@ func TestAdviceOfTrainingIsForTraining(t *testing.T) {
 			if f.Name == "exposed-communication" && (strings.Contains(f.Advice, "DistributedDataParallel") != c.advised || f.Advice == "") {
 				t.Errorf("%s: %s", name, f.Advice)
 			}
+		}
+	}
+}
+
+// Larger buckets are for gradients in many calls: of few, they would only begin later.
+func TestLargerBucketsAreForManyCalls(t *testing.T) {
+	for calls, want := range map[int]bool{4: false, 120: true} {
+		run := exchangeIn(calls, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)", true).read(t)
+		if plan := advise.Rank(run, judge.Judge(run)); advises(plan, stoker.BucketMB) != want {
+			t.Errorf("%d calls a step: %+v", calls, plan.Fixes)
 		}
 	}
 }

@@ -34,11 +34,18 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 		quantity.Percent(t.parts.Exchange), apart, float64(count)/t.countSteps(), t.sayPerStep(),
 		quantity.AboutSeconds(toSeconds(time/int64(max(1, count)))),
 		quantity.Percent(min(1, max(0, float64(alone))/float64(max(1, time)))))
-	if perStep := float64(count) / t.countSteps(); perStep > diagnose.ManyExchanges {
+	many := float64(count)/t.countSteps() > diagnose.ManyExchanges
+	if many {
 		f.Text += ": so many small ones cost latency, not bytes"
 	}
 	if len(t.t.Host.Start) == 0 || t.grounds.Refuse(stoker.BucketMB) != "" { // nothing tells of gradients
 		f.Advice = "compare the ranks: one that waits for a slower one is late itself nowhere"
+		return f, true
+	}
+	if !many { // larger buckets would only begin later
+		f.Advice = "gradients in bf16 (ddp_comm_hooks.bf16_compress_hook), model.no_sync() while gradients accumulate. Larger " +
+			"buckets gain nothing where gradients go in few calls. A rank that waits for a slower one is not helped by any of " +
+			"them: compare the ranks"
 		return f, true
 	}
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.BucketMB, nil, 100)}
