@@ -95,7 +95,7 @@ type Verdict struct {
 	Traced *Traced // what a trace of the same run adds; nil without, see Merge
 
 	Grounds Grounds       // what advice the recording can carry
-	Paced   bool          // the host needs as long to launch as a busy device to compute: by a replay, a faster one gains nothing
+	Paced   bool          // the host takes as long to launch as a busy device to compute: a faster one gains nothing
 	Replay  *replay.Trace // of the run that was judged, if the answer needed one: advice plays it on
 	Ending  *Ending       // how the command ended; nil if with 0, or not as far as was seen
 

@@ -283,7 +283,7 @@ func StepRange(name string) (family, number string, ok bool) {
 	return name[:at[6]] + "…", name[at[6]:at[7]], true
 }
 
-// PartOfStep reports whether a range's name says that it is a part of a step, or a step of something else than training.
+// PartOfStep reports whether a range's name says that it is a part of a step, or of something else than training.
 func PartOfStep(name string) bool { return ContainsAny(strings.ToLower(name), partsOfSteps...) }
 
 // OptimizerSpan reports whether a marked span is one call of an optimizer's
@@ -439,9 +439,10 @@ func AppleSign(name string) bool { return ContainsAny(name, "aten::_mps_", "aten
 
 // DeviceSign reports whether an operator or a mark of PyTorch exists only on a GPU.
 func DeviceSign(name string) bool {
-	return AppleSign(name) || ContainsAny(name, "cudnn", "miopen", "cublas", "nccl:", "#FusedAdam.", "#FusedSGD.", "#FusedLAMB.",
-		"flash_attn", "::_flash_attention_", "_cudnn_attention", "_efficient_attention", "xformers::",
-		"aten::record_stream", "aten::pin_memory") && !strings.Contains(name, "for_cpu")
+	return AppleSign(name) ||
+		ContainsAny(name, "cudnn", "miopen", "cublas", "nccl:", "#FusedAdam.", "#FusedSGD.", "#FusedLAMB.",
+			"flash_attn", "::_flash_attention_", "_cudnn_attention", "_efficient_attention", "xformers::",
+			"aten::record_stream", "aten::pin_memory") && !strings.Contains(name, "for_cpu")
 }
 
 // ServerSign reports whether a name comes from a server of language models: vLLM or SGLang.

@@ -258,7 +258,8 @@ func sayLeadingFinding(v diagnose.Verdict, plan advise.Plan) string {
 	case v.Class.Is(diagnose.GPUBound):
 		at = slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool {
 			return f.Name == diagnose.FindingSmallGrids && f.Share >= mostOfWindow ||
-				f.Name == diagnose.FindingLayoutChanges || f.Name == diagnose.FindingAllocator && f.Share >= diagnose.LaunchTrigger
+				f.Name == diagnose.FindingLayoutChanges ||
+				f.Name == diagnose.FindingAllocator && f.Share >= diagnose.LaunchTrigger
 		})
 	case v.Class == diagnose.CPUBound && v.Findings[0].Name != diagnose.FindingHostWork:
 		at = 0

@@ -129,7 +129,8 @@ func (s *recordStore) joinParts(parts []*looseRecord, of func(pid int64) int32) 
 			continue
 		}
 		s.work.append(workRecord{
-			start: first.start, end: end, corr: first.corr, bytes: -1, name: s.addName(joinedName), group: -1, row: first.row,
+			start: first.start, end: end, corr: first.corr, bytes: -1, name: s.addName(joinedName),
+			group: -1, row: first.row,
 			device: device(first), stream: exchangeStreams, perSM: blank.perSM, occupancy: blank.occ,
 			kind: recording.Collective,
 		})

@@ -16,8 +16,8 @@ var ofLibraries = []string{
 }
 
 // rangeBeats are the turns of a loop that somebody marked by ranges of any name, from the begin of one to the begin of
-// the next: ranges of one name on one thread that lie in no other repeated range, launch work in each, and leave next to
-// none of the work to others. What the work between two of them is must be a step's, and not a layer's.
+// the next: ranges of one name on one thread that lie in no other repeated range, launch work in each, and leave
+// next to none of the work to others. What the work between two of them is must be a step's, and not a layer's.
 func (f *finder) rangeBeats(pid int) ([]beat, string) {
 	works := f.busiestStream(pid)
 	if len(works) < leastRepeats {
