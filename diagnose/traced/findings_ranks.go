@@ -44,7 +44,7 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	}
 	if !many { // larger buckets would only begin later
 		f.Advice = "gradients in bf16 (ddp_comm_hooks.bf16_compress_hook), model.no_sync() while gradients accumulate. Larger " +
-			"buckets gain nothing where gradients go in few calls. A rank that waits for a slower one is not helped by any of " +
+			"buckets gain nothing: gradients go in few calls. A rank that waits for a slower one is not helped by any of " +
 			"them: compare the ranks"
 		return f, true
 	}
