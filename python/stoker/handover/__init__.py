@@ -7,6 +7,7 @@ socket. Small tensors are sent in the message. The rest of the batch is pickled 
 it.
 
     lease.py      a room's memory while it is in use
+    lending.py    rooms with numbers, which are lent to batches
     memory.py     the rooms of a worker's batches, also for what a collate function makes shared
     sending.py    the worker's queue: pickles a batch, and puts its tensors into the room
     receiving.py  the trainer's side: maps the room, and makes tensors and arrays over it

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import os
 import threading
-import weakref
 from typing import Any
 
 import torch
 
-from ..daemon.room import Room, Rooms
 from .lease import lease
-from .receiving import POPULATE
+from .lending import Lender
 
 ALIGN = 64  # bytes, as in PyTorch's allocator
 LEAST = 16 << 10  # bytes [J]: less is sent in the message, where copying costs less than a room
-_PIECE = 64 << 10  # bytes: rooms are multiples of it
 
 
 class Piece:
@@ -39,14 +35,7 @@ class Memory:
     def __init__(self, inherited: list[int]) -> None:
         """Begin with the rooms of these descriptors, which the last iteration used; their numbers
         are -1, -2 and so on."""
-        self._rooms = Rooms()
-        self._numbers: weakref.WeakKeyDictionary[Room, int] = weakref.WeakKeyDictionary()
-        self._maps: weakref.WeakKeyDictionary[Room, mmap.mmap] = weakref.WeakKeyDictionary()
-        self._count = 0  # rooms so far
-        for before, descriptor in enumerate(inherited):
-            room = Room(os.fstat(descriptor).st_size, descriptor)
-            self._rooms.add(room)
-            self._numbers[room] = -1 - before
+        self._lender = Lender(inherited)
         self._guard = threading.Lock()  # a collate function may have threads
         self._expected = 0  # bytes of a batch
         self.pieces: list[Piece] = []
@@ -57,23 +46,14 @@ class Memory:
             if not self.pieces or self.pieces[-1].used + size > self.pieces[-1].size:
                 taken = sum(piece.used for piece in self.pieces)
                 wanted = max(size, self._expected - taken)
-                self.pieces.append(self._lend(-(-wanted // _PIECE) * _PIECE))
+                self.pieces.append(Piece(*self._lender.lend(wanted)))
             piece = self.pieces[-1]
             at, piece.used = piece.used, piece.used + -(-size // ALIGN) * ALIGN
             return piece, at
 
-    def _lend(self, size: int) -> Piece:
-        room, loan = self._rooms.lend(size)
-        if room not in self._numbers:
-            self._count += 1
-            self._numbers[room] = self._count
-        if room not in self._maps:
-            self._maps[room] = mmap.mmap(room.descriptor, room.size, POPULATE)
-        return Piece(self._numbers[room], self._maps[room], loan)
-
     def list_rooms(self) -> list[int]:
         """Return the numbers of the rooms that may be reused."""
-        return [*self._numbers.values()]
+        return self._lender.list_rooms()
 
     def expect(self, size: int) -> None:
         """Expect that the batch takes this many more bytes."""
@@ -103,4 +83,4 @@ class Memory:
         taken = sum(piece.used for piece in self.pieces)
         self._expected = max(taken, self._expected - self._expected // 8)
         self.pieces = []
-        self._rooms.turn()
+        self._lender.turn()

@@ -11,7 +11,6 @@ import os
 import pickle
 import resource
 import socket
-import struct
 import threading
 import weakref
 from collections.abc import Iterator
@@ -20,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .lease import count_leases, lease
+from .lending import HEAD, POPULATE
 
 if TYPE_CHECKING:
     import numpy as np
 
-POPULATE = mmap.MAP_SHARED | mmap.MAP_POPULATE
 PIECES = 64  # of a batch, at most: descriptors in one packet
-HEAD = struct.Struct("<Q")  # a packet's number
 
 #: The sockets by which workers send descriptors: by the iterator's key, a list by worker.
 _ends: dict[str, list[socket.socket]] = {}

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from ray import cloudpickle
 
 from . import packing
+from .pickling import cloudpickle
 
 COMPARED = 64 << 20  # bytes [J]: a larger data set is not pickled again to see whether it has changed
 _LOOKS = 5.0  # seconds [J] between two checks for files that the object store wrote
@@ -55,7 +55,7 @@ class Worker:
     def list_missing(self, paths: list[str]) -> list[str]:
         return [path for path in paths if not os.path.exists(path)]
 
-    def begin(self, shared: bytes, own: bytes, first: int) -> None:
+    def begin(self, shared: bytes | np.ndarray, own: bytes, first: int) -> None:
         """Start the loop.
 
         shared: the data set and its functions, pickled; own: the loop's place, its other arguments and the trainer's process.
@@ -183,9 +183,8 @@ class _Spilled:
 
     def _list_files(self) -> list[str]:
         """Return where Ray writes unless it was told another place."""
-        import ray
-
-        if not ray.is_initialized():  # a process that took an actor's place
+        ray = sys.modules.get("ray")
+        if ray is None or not ray.is_initialized():  # a process that took an actor's place
             return []
         runtime = ray.get_runtime_context()
         folder = os.path.join(ray._private.worker.global_worker.node.get_session_dir_path(), f"{_SPILLS}_{runtime.get_node_id()}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._warning import say_once
-from .cluster import Lack, say_where
+from .cluster import Lack
 from .depth import deepen
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def _count_workers(loader: torch.utils.data.DataLoader[Any]) -> int:
 
 def _make_context(loader: torch.utils.data.DataLoader[Any], address: str) -> Any:
     try:
-        from . import workers
+        from . import beside, workers
     except ImportError as error:
         raise Lack(f"{error} (pip install ray)") from None
     context = workers.Context(loader, address)
-    say_once(say_where([actor.node for actor in context.actors]))
+    say_once(beside.say_where([actor.node for actor in context.actors]))
     return context

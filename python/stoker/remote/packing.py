@@ -5,19 +5,16 @@ from __future__ import annotations
 import ctypes
 import io
 import pickle
-import weakref
-from typing import TYPE_CHECKING, Any
+import resource
+from typing import Any
 
 import numpy as np
-import torch
-from ray import cloudpickle
 
 from ..handover import receiving
+from ..handover.lease import count_leases
 from ..handover.memory import ALIGN
 from ..handover.sending import Packer, copyable_bytes
-
-if TYPE_CHECKING:
-    pass
+from .pickling import cloudpickle
 
 _PACKAGE = __name__.rpartition(".remote.")[0]
 _NAME = "stoker"  # the package in an actor
@@ -57,23 +54,16 @@ def pack(what: object) -> tuple[bytes, np.ndarray]:
     return pickle.dumps((places, body)), blob
 
 
-_HELD = 8  # batches [J]: a loop has one or two, and others wait for it. If the program keeps more, further ones are copied
-_SHARE = 0.25  # or so much of the trainer's object store [J]: as much as is asked for ahead
-_held: dict[int, tuple[weakref.ref[Any], int]] = {}  # their buffers and bytes, by the address of the reference
+_HELD = 64  # batches [J] in rooms: half of those that a driver has. If the program keeps more, further ones are copied
+_PART = 8  # or rooms that take this part of the descriptors allowed [J]
 
 
-def unpack(head: bytes, blob: np.ndarray, store: int) -> Any:
-    """Return what was packed, with its tensors and arrays in Ray's object store, where they arrived.
-
-    No other process reads this object, so the program may write to it. If the program keeps many batches, it gets copies,
-    because the store, of so many bytes, needs room for those that come.
-    """
+def unpack(head: bytes, blob: np.ndarray) -> Any:
+    """Return what was packed, with its tensors and arrays over these bytes, which are this process's own."""
     places, body = pickle.loads(head)
-    buffer = (ctypes.c_ubyte * blob.nbytes).from_address(blob.ctypes.data)  # Ray's arrays are read-only
+    buffer = (ctypes.c_ubyte * blob.nbytes).from_address(blob.ctypes.data)
     buffer.blob = blob  # lives as long as the buffer
-    reference = weakref.ref(buffer, lambda gone: _held.pop(id(gone), None))
-    _held[id(reference)] = reference, blob.nbytes
-    many = len(_held) > _HELD and sum(size for _, size in list(_held.values())) > _SHARE * store
+    many = count_leases() > min(_HELD, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _PART)
     copies = many or blob.ctypes.data % ALIGN != 0
     with receiving.reading(receiving.Buffers([buffer], places, bytearray(), copies)):
         return _Unpickler(io.BytesIO(body)).load()

@@ -14,15 +14,15 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-import ray
 import torch
-from ray import cloudpickle
 from torch._utils import ExceptionWrapper
 
 from .._warning import say
-from . import cluster, figures, packing, paths
+from . import beside, calls, figures, packing, paths
 from .actor import COMPARED
+from .cluster import Lack
 from .depth import MOST_MORE
+from .pickling import cloudpickle
 
 _REPLACED = 3  # times that a worker is replaced without a result between
 #: Variables of which a node has its own.
@@ -35,25 +35,31 @@ class Context:
 
     def __init__(self, loader: Any, address: str) -> None:
         try:
-            shared = cloudpickle.dumps((loader.dataset, loader.collate_fn, loader.worker_init_fn))
+            self.shared = beside.Shared((loader.dataset, loader.collate_fn, loader.worker_init_fn))
         except Exception as error:
-            raise cluster.Lack(f"the data set cannot be sent ({type(error).__name__}: {error})") from None
+            raise Lack(f"the data set cannot be sent ({type(error).__name__}: {error})") from None
         self.loader_functions = {"collate_fn": loader.collate_fn, "init_fn": loader.worker_init_fn}
         self.map_style = loader._dataset_kind == 0
         self.address = address
         self.ahead = loader.prefetch_factor or 1
         self.most_ahead = self.ahead + MOST_MORE
-        self.actors = cluster.start_actors(loader.num_workers, address, self.most_ahead)
-        cluster.say_what_is_missing(self.actors, paths.find_paths(loader.dataset))
-        self.store = cluster.find_own_store()
+        self.actors, self.store = beside.start_actors(loader.num_workers, address, self.most_ahead)
+        beside.say_what_is_missing(self.actors, paths.find_paths(loader.dataset))
+        self._send_shared()
         self.persistent = loader.persistent_workers
-        self.shared = ray.put(shared)
-        self.kept = shared if len(shared) <= COMPARED else None  # a larger data set may have changed, and no worker is replaced
         self.results = _Results()
         self.arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         self.done = threading.Event()
         self.workers: list[_Worker] = []
         self._made = False
+
+    def _send_shared(self) -> None:
+        try:
+            self.actors[0].handle.driver.share(self.shared)
+        except calls.Failed as error:
+            raise Lack(f"the data set cannot be sent ({error})") from None
+        if self.shared.size > COMPARED:  # it may change unseen, and no worker is replaced
+            self.shared.drop()
 
     def Queue(self) -> Any:
         if not self._made:  # the first is the results'
@@ -93,8 +99,22 @@ class Context:
         for worker in self.workers:
             worker.roll_back(own)
 
+    def replace(self, lost: _Worker, reason: str) -> None:
+        """Replace a worker, and all others of a driver that has ended, by such that continue with their batches."""
+        if self.done.is_set():  # the iterator ends
+            lost.end()
+            return
+        many = [each for each in self.workers if each.is_alive() and each.actor.has_ended()] if lost.actor.has_ended() else [lost]
+        many = [each for each in many if each.may_be_replaced(reason)]
+        if not many:
+            return
+        for each in many:
+            each.actor.kill()
+        for each, actor in zip(many, beside.start_others(len(many), self.address, self.most_ahead, self.done.is_set)):
+            each.go_on(actor, reason)
+
     def stop(self) -> None:
-        """Stop at the program's end, before Ray does: a call after that would start another Ray."""
+        """Stop at the program's end."""
         self.done.set()
         for worker in self.workers:
             worker.end()
@@ -148,7 +168,7 @@ class _Worker:
 
     daemon, exitcode = True, None
 
-    def __init__(self, context: Context, target: Any, args: tuple[Any, ...], actor: cluster.Actor) -> None:
+    def __init__(self, context: Context, target: Any, args: tuple[Any, ...], actor: beside.Actor) -> None:
         self._context = context
         given = inspect.signature(target).bind(*args).arguments
         given["index_queue"].worker = self
@@ -175,8 +195,8 @@ class _Worker:
         self._ends = self._dead = False
         self._take_actor(actor)
 
-    def _take_actor(self, actor: cluster.Actor) -> None:
-        self._actor, self.node, self.store = actor.handle, actor.node, actor.store
+    def _take_actor(self, actor: beside.Actor) -> None:
+        self.actor, self.node, self.store = actor.handle, actor.node, actor.store
         node = figures.find_node(self.node)
         node.workers, node.ahead, node.store = node.workers + 1, self._context.ahead, actor.store
 
@@ -193,8 +213,7 @@ class _Worker:
         self._context.begin_receiving()
 
     def _begin(self, first: int) -> None:
-        shared = self._context.kept if self.node == cluster.HERE else self._context.shared
-        self._actor.call.remote("begin", shared, self._own, first)
+        self.actor.begin(self._context.shared, self._own, first)
 
     def ask(self, question: Any) -> None:
         """Send a question, or the word to end."""
@@ -203,7 +222,7 @@ class _Worker:
                 return
             if question is None:
                 self._ends = True
-                self._actor.call.remote("end", self._count)
+                self.actor.call("end", self._count)
                 return
             number, self._count = self._count, self._count + 1
             self._questions[number] = cloudpickle.dumps(question)
@@ -229,20 +248,20 @@ class _Worker:
 
     def _send(self, number: int, state: Any = None) -> None:
         self._asked[number] = time.monotonic()
-        actor, arrivals = self._actor, self._context.arrivals
-        future = actor.call.remote("fetch", number, self._questions[number], state).future()
+        actor, arrivals = self.actor, self._context.arrivals
+        future = actor.call("fetch", number, self._questions[number], state)
         future.add_done_callback(lambda ended: arrivals.put((self, actor, ended, time.monotonic())))
 
     def receive(self, actor: Any, ended: Future[Any], now: float) -> list[Any]:
         """Take what became of a call. Returns the replies with batches that can be delivered now, in order."""
-        if actor is not self._actor or self._dead:
+        if actor is not self.actor or self._dead:
             return []
         error = ended.exception()
         reply = None if error else ended.result()
         if reply is None and self._ends:
             self._dead = True
         elif reply is None:
-            self.replace("its loop ended" if error is None else type(error).__name__)
+            self._context.replace(self, "its loop ended" if error is None else getattr(error, "kind", type(error).__name__))
         else:
             return self._accept(reply, now)
         return []
@@ -290,19 +309,21 @@ class _Worker:
         node.bytes += size
         node.spilled = spilled
 
-    def replace(self, reason: str) -> None:
-        """Replace an actor that died by another one, which continues with its batches, if that is possible."""
-        if self._context.done.is_set() or not ray.is_initialized():  # the iterator or the program ends
-            self._dead = True
-            return
-        why = f"a worker on {self.node} died ({reason})"
-        if not self._context.map_style or self.changes is not False or self._replaced >= _REPLACED:
-            say(f"{why}, and its data set may have a state of its own: torch reports it")
-            self._dead = True
-            return
-        cluster.kill(self._actor)
-        actor = cluster.start_another(self._context.address, self._context.most_ahead)
-        say(f"{why}: one on {actor.node} goes on with the same batches")
+    def may_be_replaced(self, reason: str) -> bool:
+        """Whether another one can continue with the batches; torch reports it dead if not."""
+        kept = self._context.map_style and self.changes is False and self._context.shared.is_kept()
+        if kept and self._replaced < _REPLACED:
+            return True
+        say(f"{self._say_death(reason)}, and its data set may have a state of its own: torch reports it")
+        self._dead = True
+        return False
+
+    def _say_death(self, reason: str) -> str:
+        return f"a worker on {self.node} died ({reason})"
+
+    def go_on(self, actor: beside.Actor, reason: str) -> None:
+        """Continue with another actor."""
+        say(f"{self._say_death(reason)}: one on {actor.node} goes on with the same batches")
         with self._guard:
             self._leave_node()
             self._take_actor(actor)
@@ -317,7 +338,7 @@ class _Worker:
                     last = self._states[-1][1] if number == self._next and self._states else None
                     self._send(number, self._resumes.get(number, last))
             if self._ends:
-                self._actor.call.remote("end", self._count)
+                self.actor.call("end", self._count)
 
     def end(self) -> None:
         self._dead = True
@@ -332,7 +353,7 @@ class _Worker:
         if not self._dead:
             self._leave_node()
         self._dead = True
-        cluster.kill(self._actor)
+        self.actor.kill()
 
 
 def _read_process() -> dict[str, Any]:
@@ -354,7 +375,7 @@ def _receive(context: Context) -> None:
 
 def _pass_replies_on(context: Context) -> None:
     said = False
-    while not context.done.is_set() and ray.is_initialized():
+    while not context.done.is_set():
         try:
             worker, actor, ended, now = context.arrivals.get(timeout=_TURN)
         except queue.Empty:
@@ -363,13 +384,13 @@ def _pass_replies_on(context: Context) -> None:
             if reply[5] and not said:
                 said = True
                 say(f"node {worker.node}: {reply[5]}")
-            context.results.put(_unpack(*reply[1:4], context.store or 0))
-            del reply  # and with it the batch, which the store keeps as long
+            context.results.put(_unpack(*reply[1:4]))
+            del reply  # and with it the batch, whose room is kept as long
         del ended
 
 
-def _unpack(index: Any, head: bytes, blob: Any, store: int) -> Any:
+def _unpack(index: Any, head: bytes, blob: Any) -> Any:
     try:
-        return packing.unpack(head, blob, store)
+        return packing.unpack(head, blob)
     except Exception:
         return index, ExceptionWrapper(where="in the thread that receives batches of a Ray cluster")
