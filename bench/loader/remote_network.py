@@ -7,9 +7,9 @@
 
 A head, a trainer's node and two nodes with cores have a namespace of processes each, and addresses at 10.55.0.1 and on. A bridge joins
 them; for `latency` a switch of ours, which passes each packet on later (tc's netem is not in every kernel). A cut takes a node's
-link down and up again; the head gives a node up after --misses. `head` kills all processes of the head's node; the nodes then give
-up after --patience seconds instead of Ray's 60. Each batch must come once, in order, equal to the script alone. The exit code is 1 if
-one does not.
+link down and up again. The head gives a node up after --misses, and in every second cluster Ray stays away from the trainer's. `head`
+kills all processes of the head's node; the nodes then give up after --patience seconds instead of Ray's 60. Each batch must come once,
+in order, equal to the script alone. The exit code is 1 if one does not.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import collections
 import contextlib
 import ctypes
 import fcntl
+import itertools
 import json
 import os
 import random
@@ -141,13 +142,14 @@ def switch(file):
                         waiting.append((time.monotonic() + delay, ends[packet[19] - 1], packet))
 
 
-def start_node(name, folder, cores, **variables):
+def start_node(name, folder, cores, back=False, **variables):
     """Start Ray there. A namespace of processes and files each, because Ray finds its node among the processes."""
     own = Path(tempfile.mkdtemp(prefix=name, dir=folder))
     os.makedirs("/tmp/ray", exist_ok=True)
     place = ["--head", f"--port={PORT}", "--include-dashboard=false"] if name == "head" else [f"--address={address('head')}:{PORT}"]
     sizes = [f"--num-cpus={cores}", f"--object-store-memory={STORE}", f"--node-ip-address={address(name)}"]
-    stay = "; sleep infinity" if name == "trainer" else ""  # with its first process all end, and the script is one of them
+    # with its first process all end, and the script is one of them
+    stay = "" if name != "trainer" else '; while sleep 5; do "$@"; done' if back else "; sleep infinity"
     apart = ["unshare", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-c", f'mount --bind {own} /tmp/ray && "$@"{stay}', "sh"]
     with open(own / "log", "w") as log:
         line = inside(name, *apart, RAY, "start", *place, *sizes, "--disable-usage-stats", "--block")
@@ -163,12 +165,12 @@ def beside(node, *line):
 
 
 @contextlib.contextmanager
-def cluster(cores=4, delay=None, **variables):
-    """Yields the processes of the nodes, by name."""
+def cluster(cores=4, delay=None, back=False, **variables):
+    """Yields the processes of the nodes, by name. back: Ray starts anew on the trainer's node if it ends there."""
     with tempfile.TemporaryDirectory() as folder, network(delay):
         nodes = {}
         for name in NODES:
-            nodes[name] = start_node(name, folder, cores if name in NODES[2:] else 0, **variables)
+            nodes[name] = start_node(name, folder, cores if name in NODES[2:] else 0, back, **variables)
             if name == "head":
                 wait_for(1)
         wait_for(len(NODES))
@@ -238,8 +240,11 @@ def kill_heads(arguments):
 
 def cut_network(arguments):
     wrong = done = 0
-    while done < arguments.times:
-        with cluster(RAY_health_check_failure_threshold=str(arguments.misses)) as nodes:
+    for number in itertools.count():
+        if done >= arguments.times:
+            return wrong
+        back = number % 2 == 0
+        with cluster(back=back, RAY_health_check_failure_threshold=str(arguments.misses)) as nodes:
 
             def strike():
                 name = random.choice(arguments.nodes)
@@ -250,10 +255,9 @@ def cut_network(arguments):
                 return 1
 
             found = play(arguments.kinds[0], nodes, arguments.epochs, strike, arguments.chance)
-            print(json.dumps(found), flush=True)
+            print(json.dumps({"back": back, **found}), flush=True)
             done += found["hits"]
-            wrong += bool(found["lost"] or found["twice"] or not found["prefix"] or found["stay"])
-    return wrong
+            wrong += bool(found["code"] or not found["equal"] or found["stay"])
 
 
 class Asleep:
@@ -314,7 +318,7 @@ def main():
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=30, help="of a cut")
     parser.add_argument("--patience", type=int, default=8)
-    parser.add_argument("--misses", type=int, default=20, help="answers that the head waits for in `cut`; Ray's own 5 end a trainer's node")
+    parser.add_argument("--misses", type=int, default=20, help="answers that the head waits for in `cut`; with Ray's own 5 it gives a node up")
     parser.add_argument("--nodes", nargs="+", choices=NODES[1:], default=NODES[1:], help="to cut")
     parser.add_argument("--kinds", nargs="+", default=["tokens", "stream"])
     parser.add_argument("--epochs", type=int, default=6)

@@ -78,6 +78,15 @@ LOADERS = {
     "stateful": lambda: StatefulDataLoader(Random(), 4, num_workers=1),
     "nodes": lambda: nodes.Loader(nodes.ParallelMapper(nodes.IterableWrapper(range(9)), torch.tensor, 1, method="thread")),
 }
+def children():
+    return [int(pid) for task in os.listdir("/proc/self/task") for pid in open(f"/proc/self/task/{task}/children").read().split()]
+
+def strike(victim):
+    drivers = [pid for pid in children() if "driver.serve" in open(f"/proc/{pid}/cmdline").read()]
+    assert len(drivers) == 1 and "ray" not in sys.modules
+    os.kill(drivers[0] if victim == "driver" else int(victim), signal.SIGKILL)
+
+strikes = dict(word.split("=") for word in sys.argv if "=" in word)
 torch.manual_seed(3)
 digest = hashlib.sha256()
 for kind in sys.argv[1].split(","):
@@ -88,6 +97,8 @@ for kind in sys.argv[1].split(","):
             if "kill" in sys.argv and (epoch, number) == (0, 2):
                 fields = batch[0] if isinstance(batch, (list, tuple)) else batch
                 os.kill(int(fields["p"][0]), signal.SIGKILL)
+            if f"{epoch}.{number}" in strikes:
+                strike(strikes[f"{epoch}.{number}"])
         print(kind, epoch, number, digest.hexdigest(), flush=True)
 """
 
@@ -177,10 +188,15 @@ class RemoteTest(unittest.TestCase):
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
         self.assertEqual(alone.returncode, 0, alone.stderr)
 
-    def test_a_worker_that_is_killed_is_replaced(self):
-        """The others persist, and their batches are those of two epochs without a death."""
-        alone, fed = self.run_alone("persistent"), self.run_fed("persistent", "kill")
+    def test_what_is_killed_is_replaced(self):
+        """A worker, the driver, and the raylet that the next one uses, which Ray's driver does not survive.
+
+        Other workers persist, and the batches are those of two epochs without a death.
+        """
+        raylet = self.cluster.head_node.all_processes["raylet"][0].process.pid
+        alone, fed = self.run_alone("persistent"), self.run_fed("persistent", "kill", "0.5=driver", f"1.2={raylet}")
         self.assertIn("goes on with the same batches", fed.stderr)
+        self.assertGreaterEqual(fed.stderr.count("Ray's driver beside this program ended"), 2, fed.stderr)
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
 
     def test_a_killed_worker_with_a_state_of_its_own_fails_as_alone(self):

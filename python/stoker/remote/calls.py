@@ -46,10 +46,8 @@ class Child:
         self._calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
         passed = [each.fileno() for each in (theirs, more) if each is not None]
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", main, *map(str, passed)],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, pass_fds=passed, env={**os.environ, **environment},
-            )  # fmt: skip
+            command, own = [sys.executable, "-c", main, *map(str, passed)], {**os.environ, **environment}
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, pass_fds=passed, env=own)
         _children.add(self)
         for work in self._send, self._receive:
             threading.Thread(target=work, daemon=True, name="stoker-calls").start()

@@ -176,7 +176,7 @@ def _placement(ray: Any, address: str) -> dict[str, Any]:
 
     labels: dict[str, Any] = {name: In(value) for name, value in _read_pairs("STOKER_FEED_RAY_LABELS").items()}
     own = ray.get_runtime_context().get_node_id()
-    others = any(node["Alive"] and node["NodeID"] != own for node in ray.nodes())
+    others = any(node["Alive"] and node["NodeID"] != own and node["Resources"].get("CPU") for node in ray.nodes())
     if others and os.environ.get("STOKER_FEED_RAY_HERE") != "1":
         labels["ray.io/node-id"] = NotIn(own)
     return {**options, "scheduling_strategy": NodeLabelSchedulingStrategy(hard=labels)} if labels else options
