@@ -204,7 +204,7 @@ def play(kind, nodes, epochs, strike, chance):
         process = subprocess.Popen(beside(nodes["trainer"], *script), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment(**{remote.PACE: str(PACE)}))
         for line in process.stdout:
             lines.append(line.strip())
-            if random.random() < chance:
+            if process.poll() is None and random.random() < chance:  # its lines may come long after it has printed them
                 hits += strike()
         code = process.wait()
         errors.seek(0)
