@@ -82,10 +82,10 @@ class Driver(Child):
         with theirs:
             super().__init__(_MAIN, {**make_environment(), **patience}, subprocess.DEVNULL, theirs)
 
-    def start(self, count: int, address: str, ahead: int) -> tuple[list[Actor], int | None]:
-        """Return so many actors, and the bytes of Ray's object store here. Raises Lack."""
+    def start(self, count: int, address: str, ahead: int, within: float = _CONNECTS) -> tuple[list[Actor], int | None]:
+        """Return so many actors, and the bytes of Ray's object store here. Raises Lack; within: seconds in which Ray answers."""
         try:
-            self.call("connect", address).result(_CONNECTS)
+            self.call("connect", address).result(within)
             found, store = self.call("start", count, address, ahead, make_environment()).result()
         except Ended:
             raise Lost("its driver ended") from None
@@ -96,7 +96,7 @@ class Driver(Child):
             raise kind(error.text) if kind else Lack(str(error)) from None
         except concurrent.futures.TimeoutError:
             self.kill()
-            raise Lost(f"Ray at {address} does not answer within {_CONNECTS:.0f} s") from None
+            raise Lost(f"Ray at {address} does not answer within {within:.0f} s") from None
         return [Actor(Handle(self, number), node, room) for number, node, room in found], store
 
     def share(self, shared: Shared) -> None:
@@ -186,34 +186,37 @@ def _find_driver(address: str) -> Driver:
 
 def start_actors(count: int, address: str, ahead: int) -> tuple[list[Actor], int | None]:
     """Return so many actors that take so many questions ahead, and the bytes of Ray's object store here. Raises Lack."""
-    return _find_driver(address).start(count, address, ahead)
+    global _missed
+    found = _find_driver(address).start(count, address, ahead)
+    _missed = float("-inf")
+    return found
 
 
 def start_others(count: int, address: str, ahead: int, is_over: Callable[[], bool]) -> list[Actor]:
     """Return actors for such that died; processes of this machine if the cluster gives none."""
     global _missed
-    begun = time.monotonic()
-    end = begun if begun < _missed + _RETURNS else begun + _RETURNS
+    end, left = time.monotonic() + _RETURNS, _RETURNS
     died, said = 0, False
-    while True:
+    why: Lack = Away("it did not come back")
+    while time.monotonic() >= _missed + _RETURNS:
         try:
-            return _find_driver(address).start(count, address, ahead)[0]
+            return _find_driver(address).start(count, address, ahead, min(left, _CONNECTS))[0]
         except Died as lack:
             why, died = lack, died + 1
             if died == _STARTS or is_over():
                 break
         except Away as lack:
-            why = lack
-            if time.monotonic() >= end or is_over():
+            why, left = lack, end - time.monotonic() - _PAUSE
+            if left <= 0 or is_over():
+                _missed = time.monotonic()
                 break
             if not said:
                 said = True
-                say(f"Ray went away ({_first_line(lack)}): the program waits up to {end - begun:.0f} s for it")
+                say(f"Ray went away ({_first_line(lack)}): the program waits up to {_RETURNS:.0f} s for it")
             time.sleep(_PAUSE)
         except Lack as lack:
             why = lack
             break
-    _missed = time.monotonic()
     say_once(f"the cluster gives no worker in place of one that died ({_first_line(why)}): it runs on this machine")
     return [Actor(here.Handle(ahead + SPARE_CALLS, make_environment()), HERE, None) for _ in range(count)]
 
