@@ -121,10 +121,12 @@ class _Questions:
         self._replies = replies
 
     def get(self, timeout: float | None = None) -> Any:
+        """Wait for a question. Its random numbers go on after the last one's, whatever Ray draws in this process meanwhile."""
         self._replies.close_question()
+        if self._replies.state is None:  # the loop has just begun
+            self._replies.state = random_state()
         number, question, state = self.queue.get(timeout=timeout)
-        if state is not None:
-            set_random_state(state)
+        set_random_state(self._replies.state if state is None else state)
         self._replies.open_question(number)
         return question
 
@@ -135,6 +137,7 @@ class _Replies:
     def __init__(self) -> None:
         self.queue: queue.Queue[Reply | None] = queue.Queue()
         self.watched: _Watched | None = None
+        self.state: bytes | None = None  # of the random number generators after the last question
         self._open: int | None = None  # number of the question that the loop works at
         self._spilled = _Spilled()
 
@@ -152,7 +155,8 @@ class _Replies:
         changed = None if self.watched is None else self.watched.has_changed()
         took = time.monotonic() - self._begun[0], time.thread_time() - self._begun[1], self._spilled.count_bytes()
         number, self._open = self._open, None
-        self.queue.put((number, what[0], head, blob, random_state(), _missing_file(what[1]), changed, took))
+        self.state = random_state()
+        self.queue.put((number, what[0], head, blob, self.state, _missing_file(what[1]), changed, took))
 
     def _pack(self, what: Any) -> tuple[bytes, np.ndarray]:
         from torch._utils import ExceptionWrapper
