@@ -189,12 +189,12 @@ class RemoteTest(unittest.TestCase):
         self.assertEqual(alone.returncode, 0, alone.stderr)
 
     def test_what_is_killed_is_replaced(self):
-        """A worker, the driver, and the raylet that the next one uses, which Ray's driver does not survive.
+        """A worker, the driver at an epoch's end, and the raylet that the next one uses, which Ray's driver does not survive.
 
         Other workers persist, and the batches are those of two epochs without a death.
         """
         raylet = self.cluster.head_node.all_processes["raylet"][0].process.pid
-        alone, fed = self.run_alone("persistent"), self.run_fed("persistent", "kill", "0.5=driver", f"1.2={raylet}")
+        alone, fed = self.run_alone("persistent"), self.run_fed("persistent", "kill", "0.9=driver", f"1.2={raylet}")
         self.assertIn("goes on with the same batches", fed.stderr)
         self.assertGreaterEqual(fed.stderr.count("Ray's driver beside this program ended"), 2, fed.stderr)
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)

@@ -192,6 +192,7 @@ class _Worker:
         self.changes: bool | None = False  # whether fetches change the data set
         self.times = _Times()
         self._replaced = 0
+        self._fresh = False  # whether the actor took another one's place, and has no question yet
         self._ends = self._dead = False
         self._take_actor(actor)
 
@@ -247,6 +248,9 @@ class _Worker:
             self._send(number, self._resumes.get(number))
 
     def _send(self, number: int, state: Any = None) -> None:
+        if self._fresh and state is None and self._states:
+            state = self._states[-1][1]
+        self._fresh = False
         self._asked[number] = time.monotonic()
         actor, arrivals = self.actor, self._context.arrivals
         future = actor.call("fetch", number, self._questions[number], state)
@@ -327,6 +331,7 @@ class _Worker:
         with self._guard:
             self._leave_node()
             self._take_actor(actor)
+            self._fresh = True
             self._replaced += 1
             self._early.clear()
             self._begin(self._next)
@@ -335,8 +340,7 @@ class _Worker:
                 if number in held:
                     self._held.append(number)
                 else:
-                    last = self._states[-1][1] if number == self._next and self._states else None
-                    self._send(number, self._resumes.get(number, last))
+                    self._send(number, self._resumes.get(number))
             if self._ends:
                 self.actor.call("end", self._count)
 
