@@ -19,7 +19,7 @@ except ImportError:
     Cluster = None
 
 SCRIPT = """
-import hashlib, os, random, signal, sys
+import hashlib, os, random, signal, sys, time
 import numpy as np, torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 import torchdata.nodes as nodes
@@ -40,6 +40,7 @@ class Random(Dataset):
         if "fails" in sys.argv and i == 17:
             raise ValueError(f"sample {i}")
         worker = get_worker_info()
+        time.sleep(0.05 * ("slow" in sys.argv and worker.id == 0))
         return {"x": torch.rand(3, 64, 64) * i, "n": np.random.rand(50, 50), "r": random.random(), "w": worker.id, "s": worker.seed, "p": os.getpid()}
 
 class Counting(Dataset):
@@ -189,12 +190,12 @@ class RemoteTest(unittest.TestCase):
         self.assertEqual(alone.returncode, 0, alone.stderr)
 
     def test_what_is_killed_is_replaced(self):
-        """A worker, the driver at an epoch's end, and the raylet that the next one uses, which Ray's driver does not survive.
+        """A worker, the driver when one worker has answered all, and the raylet that the next one uses, which Ray's driver does not survive.
 
         Other workers persist, and the batches are those of two epochs without a death.
         """
         raylet = self.cluster.head_node.all_processes["raylet"][0].process.pid
-        alone, fed = self.run_alone("persistent"), self.run_fed("persistent", "kill", "0.9=driver", f"1.2={raylet}")
+        alone, fed = self.run_alone("persistent"), self.run_fed("persistent", "slow", "kill", "0.5=driver", f"1.2={raylet}")
         self.assertIn("goes on with the same batches", fed.stderr)
         self.assertGreaterEqual(fed.stderr.count("Ray's driver beside this program ended"), 2, fed.stderr)
         self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
