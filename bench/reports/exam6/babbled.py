@@ -40,8 +40,7 @@ def train(gpu, data):
             to_device(gpu, x, y)
             samples += len(x)
         gpu.launch(0.008, "clip, fused adamw")
-        if iteration % 10 == 0:
-            print(f"iter {iteration}: loss {gpu.item():.4f}", flush=True)
+        print(f"iter {iteration}: loss {gpu.item():.4f}", flush=True)
         iteration += 1
     return samples
 
