@@ -38,3 +38,16 @@ func TestCopiesWithoutALoader(t *testing.T) {
 		}
 	}
 }
+
+// Of values that the program exchanges by calls of its own, no gradients are advised.
+func TestExchangeOfTheProgramsOwnValues(t *testing.T) {
+	own := recording.Place{File: "/me/train.py", Line: 55, Function: "metrics"}
+	for seconds, want := range map[float64]string{3: "train.py:55: losses and metrics every 50 steps", 0.5: "gradient accumulation"} {
+		v := diagnose.Verdict{Class: diagnose.NetworkBound, Device: -1}
+		lines := []diagnose.LoopLine{{Seconds: seconds, Line: diagnose.Line{Own: own, Kind: diagnose.Collective}}}
+		v.Measured.LoopLines = diagnose.LoopLines{Looks: 100, Seconds: 10, Lines: lines}
+		if do := v.Do(); !strings.HasPrefix(do, want) {
+			t.Errorf("%v of 10 s in its own collectives: %q, want %q", seconds, do, want)
+		}
+	}
+}

@@ -244,7 +244,8 @@ const (
 	leastWaited = 0.05 // share of a row's time; [J]
 
 	// LeadingLoss is what a row outside of the steps loses, from which a verdict may lead with it.
-	LeadingLoss = FedStall // share of the run; [J]
+	LeadingLoss    = FedStall // share of the run; [J]
+	LeadingUnknown = 0.05     // the same, of a run whose steps have no known limit; [J]
 
 	// MuchLonger is how much longer a first step takes, from which it is one of the warm-up.
 	MuchLonger = 3.0 // typical loops; [J]

@@ -211,7 +211,7 @@ func (v *Verdict) Do() string {
 	if v.Class == NetworkBound && v.Device >= 0 && v.Grounds.Refuse(stoker.Accumulation) != "" {
 		return v.Grounds.ExchangeAdvice()
 	}
-	if do := v.adviseOnUnevenRanks(); v.Class == NetworkBound && do != "" {
+	if do := cmp.Or(v.adviseOnUnevenRanks(), v.adviseOnOwnExchange()); v.Class == NetworkBound && do != "" {
 		return do
 	}
 	if do := v.Grounds.fewerBytes(); v.Class == TransferBound && do != "" {
@@ -230,6 +230,21 @@ const (
 	mostlyWaits     = 0.5
 	fewestExchanges = 10 // timed steps that tell [J]
 )
+
+// ownExchange is the share of the launching thread's time in collectives that lines of the program itself call, from
+// which these are the exchange, and not gradients. [J]
+const ownExchange = 0.1
+
+// adviseOnOwnExchange returns the advice for values that the program itself exchanges, with the line; "" if it
+// exchanges few. Fewer gradients would not help, and change what is trained.
+func (v *Verdict) adviseOnOwnExchange() string {
+	lines := v.Measured.LoopLines
+	line, found := lines.FirstOf(Collective)
+	if !found || lines.Looks < FewLooks || lines.SecondsOf(Collective) < ownExchange*lines.Seconds {
+		return ""
+	}
+	return line.Short() + ": " + Collective.Advice()
+}
 
 // adviseOnUnevenRanks returns the advice for ranks with unequal work: most of their exchanges are short and some long,
 // because a rank waits for one whose batch takes longer. "" if they take about as long, or too few were timed.

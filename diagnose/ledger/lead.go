@@ -99,7 +99,11 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 	case r.Name.ComesOnce():
 		return r.Seconds >= diagnose.LeadingOnce && r.Share >= diagnose.LeadingOnceShare
 	}
-	return r.Saves >= diagnose.LeadingLoss*l.Recurring()
+	least := diagnose.LeadingLoss
+	if class == diagnose.Unknown { // there is nothing better to say of the run
+		least = diagnose.LeadingUnknown
+	}
+	return r.Saves >= least*l.Recurring()
 }
 
 // besideModel are kinds of lines that compute no model, wherever it lies.

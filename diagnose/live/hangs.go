@@ -16,6 +16,8 @@ const (
 	hangTime  = 0.5 // seconds above the median
 	fewHangs  = 3
 	hangShare = 0.01 // of the window
+	// busyInHangs is the idle share of the device per share of long steps, below which it works in them.
+	busyInHangs = 0.25
 )
 
 // findHangs tells of steps that take half a second and more longer than the others.
@@ -38,6 +40,9 @@ func (l filler) findHangs() (diagnose.Finding, bool) {
 	}
 	share := lost / (w.End - w.Start)
 	if n < fewHangs || share < hangShare {
+		return diagnose.Finding{}, false
+	}
+	if l.Idle < busyInHangs*share { // the loop launches ahead, and now and then waits for what it launched
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingHangs,

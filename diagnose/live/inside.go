@@ -161,7 +161,10 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		out = append(out, f)
 	}
 	idle := l.Idle - stat.Or(l.Stall, 0)
-	if l.Costs.Workers == 0 && l.Costs.Fed() { // the thread that waits loads next, and could do so meanwhile
+	switch {
+	case l.Costs.Workers == 0 && l.Costs.Fed(): // the thread that waits loads next, and could do so meanwhile
+		idle = l.Idle
+	case l.WorkersPreparing() < diagnose.WorkersRest: // the batch was ready, and could be taken over meanwhile
 		idle = l.Idle
 	}
 	held := in.SyncTime/in.span >= diagnose.HeldTrigger && idle >= diagnose.WaitTrigger
