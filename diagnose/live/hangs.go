@@ -16,8 +16,8 @@ const (
 	hangTime  = 0.5 // seconds above the median
 	fewHangs  = 3
 	hangShare = 0.01 // of the window
-	// busyInHangs is the idle share of the device per share of long steps, below which it works in them.
-	busyInHangs = 0.25
+	// worksInHangs is the share of long steps in which kernels run, from which the device is what is waited for.
+	worksInHangs = 0.9
 )
 
 // findHangs tells of steps that take half a second and more longer than the others.
@@ -31,10 +31,15 @@ func (l filler) findHangs() (diagnose.Finding, bool) {
 	if !(median < hangTime) {
 		return diagnose.Finding{}, false // steps that are as long by themselves tell nothing
 	}
-	n, lost, waited, starts := 0, 0.0, 0.0, []float64(nil)
+	_, gpu := l.findGPU()
+	n, lost, waited, seen, busy, starts := 0, 0.0, 0.0, 0.0, 0.0, []float64(nil)
 	for _, s := range w.Steps {
 		if over := s.Period - median; over >= hangTime && !s.First {
 			n, lost, starts = n+1, lost+over, append(starts, s.Start)
+			long := recording.Window{Start: s.Start, End: s.Start + s.Period}
+			if share := l.run.KernelTime(gpu, long).Share; !math.IsNaN(share) {
+				seen, busy = seen+over, busy+over*share
+			}
 			waited += max(0, min(over, s.Wait-l.Costs.Wait))
 		}
 	}
@@ -42,7 +47,7 @@ func (l filler) findHangs() (diagnose.Finding, bool) {
 	if n < fewHangs || share < hangShare {
 		return diagnose.Finding{}, false
 	}
-	if l.Idle < busyInHangs*share { // the loop launches ahead, and now and then waits for what it launched
+	if busy/seen >= worksInHangs { // the loop launches ahead, and now and then waits for what it launched
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingHangs,
