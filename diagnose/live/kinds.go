@@ -97,6 +97,7 @@ var knownBy = []struct {
 	{diagnose.OnDevice, []string{"torch/cuda/", "stoker/emulated.py"}, nil},
 	{diagnose.Matching, []string{"re/", "re.py", "regex/"}, nil},
 	{diagnose.Tables, []string{"pandas/core/"}, nil},
+	{diagnose.Growing, []string{"numpy/lib/"}, []string{"append"}},
 	{diagnose.DeepCopies, []string{"copy.py"}, []string{"deepcopy", "_reconstruct"}},
 	{diagnose.Drawing, []string{"random.py"}, []string{"sample", "choice", "shuffle"}},
 	{diagnose.Parser, []string{

@@ -48,6 +48,7 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Unpacking, places("/train.py main", "torch/_tensor.py Tensor.__iter__")},
 		{diagnose.Logging, places("/train.py main", "torch/_tensor.py Tensor.__repr__", "torch/_tensor_str.py _str")},
 		{diagnose.HostCode, places("/train.py generate_anchors")},
+		{diagnose.Growing, places("/train.py evaluate", "numpy/lib/_function_base_impl.py append")},
 	} {
 		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {
 			t.Errorf("%v is %s, want %s", c.stack, got, c.kind)
