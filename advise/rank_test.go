@@ -506,3 +506,21 @@ func TestWorkersDoNotStayOverAChangedDataSet(t *testing.T) {
 		}
 	}
 }
+
+// Of many short reads the line is that of the function that reads most, not that of a step's longest read.
+func TestLineOfManyReads(t *testing.T) {
+	at := func(n int, function string, seconds float64) diagnose.LoopLine {
+		own := recording.Place{File: "/me/loss.py", Line: n, Function: function}
+		return diagnose.LoopLine{Seconds: seconds, Line: diagnose.Line{Own: own, Kind: diagnose.DeviceWait}}
+	}
+	var a adviser
+	a.costs.SyncsAt = "/me/loss.py:36"
+	f := diagnose.NewFinding(diagnose.FindingManyReads)
+	if got := a.lineOf(f); got != "loss.py:36" {
+		t.Errorf("without looks: %q", got)
+	}
+	a.verdict.Measured.LoopLines.Lines = []diagnose.LoopLine{at(68, "walk", 5), at(36, "mine", 1)}
+	if got := a.lineOf(f); got != "loss.py:68" {
+		t.Errorf("most reads at line 68: %q", got)
+	}
+}

@@ -78,7 +78,12 @@ func learns(f Fix) int {
 // lineOf is the program's line that a finding is about, file:line; "" if it was not recorded.
 func (a adviser) lineOf(f diagnose.Finding) string {
 	switch f.Name {
-	case diagnose.FindingHiddenSync, diagnose.FindingExplicitSync, diagnose.FindingManyReads:
+	case diagnose.FindingManyReads: // short ones, of which a step's longest is any
+		line, _ := diagnose.BusiestFunction(a.verdict.Measured.LoopLines.Lines, func(line diagnose.LoopLine) bool {
+			return line.Own.File != "" && line.Kind == diagnose.DeviceWait && !launchesWork(line.Call)
+		})
+		return cmp.Or(line.Short(), path.Base(a.costs.SyncsAt))
+	case diagnose.FindingHiddenSync, diagnose.FindingExplicitSync:
 		return path.Base(a.costs.SyncsAt)
 	}
 	return ""
