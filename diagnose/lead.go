@@ -155,6 +155,10 @@ func (l *Lead) Advice() string {
 			"each read nothing is queued, and the device idles. Larger batches have fewer of them, and evaluation keeps " +
 			"nothing for backward"
 	}
+	if l.Name == RowBetween && l.Every > 1 && slices.Contains(onceAtEdges, l.Line.Kind) {
+		return "do it less often, with only what is new since the last time, or, if the next step does not need its " +
+			"result, in a thread or a process beside the loop"
+	}
 	if advice := adviceOfPasses[l.Line.Kind]; l.Passes && advice != "" {
 		return advice
 	}

@@ -35,3 +35,13 @@ func TestRanksWithUnequalWork(t *testing.T) {
 		}
 	}
 }
+
+// Work that comes every so many steps, as a preview or a report, is done less often; work of each step is not.
+func TestWorkEverySoManySteps(t *testing.T) {
+	for every, want := range map[float64]bool{1: false, 12: true} {
+		l := Lead{Row: Row{Name: RowBetween, Line: Line{Kind: Preparing}}, Every: every}
+		if got := strings.HasPrefix(l.Advice(), "do it less often"); got != want {
+			t.Errorf("every %v steps: %q", every, l.Advice())
+		}
+	}
+}
