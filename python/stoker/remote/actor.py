@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from . import packing
-from .pickling import cloudpickle
+from .packing import cloudpickle
 
 COMPARED = 64 << 20  # bytes [J]: a larger data set is not pickled again to see whether it has changed
 _LOOKS = 5.0  # seconds [J] between two checks for files that the object store wrote

@@ -27,7 +27,7 @@ from ..handover.lending import HEAD, POPULATE
 from . import here
 from .calls import BATCH, Child, Ended, Failed
 from .cluster import LOCAL, SPARE_CALLS, Away, Died, Lack, Lost
-from .pickling import cloudpickle
+from .packing import cloudpickle
 
 HERE = "this machine"
 _MAIN = "import sys; from stoker.remote import driver; driver.serve(*map(int, sys.argv[1:]))"

@@ -1,11 +1,14 @@
-"""A batch as one array of bytes, and the rest of it pickled."""
+"""A batch as one array of bytes, and the rest of it pickled by Ray's pickler."""
 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import io
+import os
 import pickle
 import resource
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,10 +17,34 @@ from ..handover import receiving
 from ..handover.lease import count_leases
 from ..handover.memory import ALIGN
 from ..handover.sending import Packer, copyable_bytes
-from .pickling import cloudpickle
 
 _PACKAGE = __name__.rpartition(".remote.")[0]
 _NAME = "stoker"  # the package in an actor
+_PICKLER = "stoker_cloudpickle"
+
+
+def _load_pickler() -> Any:
+    """Return Ray's pickler, which knows classes of the program's script, without Ray: its file is loaded by its path.
+
+    It has the same name in all processes, because what it writes names it.
+    """
+    if _PICKLER in sys.modules:
+        return sys.modules[_PICKLER]
+    ray = importlib.util.find_spec("ray")
+    if ray is None or ray.origin is None:
+        raise ImportError("No module named 'ray'")
+    spec = importlib.util.spec_from_file_location(_PICKLER, os.path.join(os.path.dirname(ray.origin), "cloudpickle", "cloudpickle.py"))
+    if spec is None or spec.loader is None:
+        raise ImportError("Ray has no cloudpickle")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not hasattr(module, "Pickler"):
+        raise ImportError("Ray is older than 2.30")
+    sys.modules[_PICKLER] = module
+    return module
+
+
+cloudpickle = _load_pickler()
 
 
 class _Pickler(cloudpickle.Pickler):

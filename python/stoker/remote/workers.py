@@ -22,7 +22,7 @@ from . import beside, calls, figures, packing, paths
 from .actor import COMPARED
 from .cluster import Lack
 from .depth import MOST_MORE
-from .pickling import cloudpickle
+from .packing import cloudpickle
 
 _REPLACED = 3  # times that a worker is replaced without a result between
 #: Variables of which a node has its own.
