@@ -19,7 +19,7 @@ var ofFindings = []struct {
 	{diagnose.FindingCPUOptimizer, "step on the device, or by an optimizer that is made for the CPU", NumericsRisk},
 }
 
-// withoutAnomalies proposes to switch anomaly detection off, where it is on.
+// withoutAnomalies returns the fix that switches anomaly detection off; none if it is not on.
 func (a adviser) withoutAnomalies() []Fix {
 	if fix, _ := a.removeFindings(); fix.Name == diagnose.FindingAnomalyDetection {
 		return []Fix{fix}

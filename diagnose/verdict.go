@@ -224,13 +224,6 @@ func (v *Verdict) Do() string {
 	return v.Grounds.keepData(v.Class, cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do()))
 }
 
-const (
-	// mostlyWaits is the part of the mean exchange that is beyond the median one, from which ranks mostly wait for
-	// each other. [J] The same bytes take about the same time in each step.
-	mostlyWaits     = 0.5
-	fewestExchanges = 10 // timed steps that tell [J]
-)
-
 // ownExchange is the share of the launching thread's time in collectives that lines of the program itself call, from
 // which these are the exchange, and not gradients. [J]
 const ownExchange = 0.1
@@ -245,6 +238,13 @@ func (v *Verdict) adviseOnOwnExchange() string {
 	}
 	return line.Short() + ": " + Collective.Advice()
 }
+
+const (
+	// mostlyWaits is the part of the mean exchange that is beyond the median one, from which ranks mostly wait for
+	// each other. [J] The same bytes take about the same time in each step.
+	mostlyWaits     = 0.5
+	fewestExchanges = 10 // timed steps that tell [J]
+)
 
 // adviseOnUnevenRanks returns the advice for ranks with unequal work: most of their exchanges are short and some long,
 // because a rank waits for one whose batch takes longer. "" if they take about as long, or too few were timed.

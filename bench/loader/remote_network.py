@@ -166,7 +166,7 @@ def beside(node, *line):
 
 @contextlib.contextmanager
 def cluster(cores=4, delay=None, back=False, **variables):
-    """Yields the processes of the nodes, by name. back: Ray starts anew on the trainer's node if it ends there."""
+    """Yields the processes of the nodes, by name. back: Ray is restarted on the trainer's node if it ends there."""
     with tempfile.TemporaryDirectory() as folder, network(delay):
         nodes = {}
         for name in NODES:

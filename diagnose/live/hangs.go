@@ -47,7 +47,7 @@ func (l filler) findHangs() (diagnose.Finding, bool) {
 	if n < fewHangs || share < hangShare {
 		return diagnose.Finding{}, false
 	}
-	if busy/seen >= worksInHangs { // the loop launches ahead, and now and then waits for what it launched
+	if busy/seen >= worksInHangs { // the loop launches ahead, and waits for the device at times
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingHangs,

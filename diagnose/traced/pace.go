@@ -24,7 +24,7 @@ const (
 	paceSeen = 0.5    // of that in recorded operators, at least
 )
 
-// playRun returns the replay of the steps, made once; nil if there is none.
+// playRun returns the replay of the steps, and keeps it; nil if they cannot be replayed.
 func (t *filler) playRun(run *recording.Run) *replay.Trace {
 	if !t.asked {
 		t.asked = true

@@ -63,7 +63,7 @@ func launched(id int, op string, opFrom, opDur float64, work string, from, dur f
 	}
 }
 
-// A program of Ascend's that shows nothing of PyTorch is told nothing of PyTorch's.
+// An Ascend program without a sign of PyTorch gets no advice in PyTorch's words.
 func TestMsprofHearsNothingOfPyTorch(t *testing.T) {
 	events := []string{`{"ph": "M", "name": "process_name", "pid": 3, "tid": 0, "args": {"name": "Ascend Hardware"}}`}
 	task := func(stream int, kind, name string, from, dur float64) {

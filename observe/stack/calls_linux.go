@@ -91,7 +91,7 @@ func (known sources) callAt(pid int, file string, line int) string {
 	return read.nameOf(line)
 }
 
-// nameOf is the name of what a line does: what it calls, or that it is in a loop. Only lines on which time goes are
+// nameOf returns the name of a line's call, or that of a loop around it. Only lines on which time goes are
 // asked for, so that only these are matched.
 func (s *source) nameOf(line int) string {
 	if line < 1 || line > len(s.lines) {
