@@ -177,14 +177,14 @@ def commands(bench: Bench, case: Case) -> list[list[str]]:
     seconds = ["--seconds", f"{max(bench.seconds, case.least):g}"]
 
     def program(side: str, flags: str) -> list[str]:
-        script = str(fed(bench)) if case.fed and side == "after" else case.program
+        script = str(fed_script(bench)) if case.fed and side == "after" else case.program
         truth = ["--truth", str(bench.out / f"{case.name}-{side}.truth.json")] if case.program == LOOP else []
         return [str(bench.python), script, *shlex.split(flags), *seconds, *truth]
 
     return [program("before", case.before), program("after", f"{case.before} {case.after}")]
 
 
-def fed(bench: Bench) -> Path:
+def fed_script(bench: Bench) -> Path:
     return bench.out / "train_fed.py"
 
 
@@ -200,7 +200,7 @@ def prepare(bench: Bench, case: Case) -> None:
     text = (ROOT / TRAIN).read_text()
     if theirs not in text:
         raise RuntimeError(f"no line {theirs.strip()!r} in {TRAIN}")
-    (ROOT / fed(bench)).write_text(text.replace(theirs, ours))
+    (ROOT / fed_script(bench)).write_text(text.replace(theirs, ours))
 
 
 # The plain law.
@@ -426,7 +426,7 @@ class Summary:
     plain: float
     unchanged: float  # error of predicting that no change has an effect
 
-    def kept(self) -> bool:
+    def keeps_promises(self) -> bool:
         return self.pairs > 0 and self.error <= MEDIAN_ERROR and self.inside >= SHARE_INSIDE * self.pairs
 
     def text(self, title: str) -> str:
@@ -535,7 +535,7 @@ def main() -> int:
     print(f"recorded {' to '.join(sorted({times[0], times[-1]})) if times else 'never'}; evaluated on {machine()}; {time.monotonic() - started:.0f} s")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps({"summary": asdict(summary(rows)), "rows": [asdict(row) for row in rows]}, indent=1))
-    return 1 if arguments.strict and not summary(rows).kept() else 0
+    return 1 if arguments.strict and not summary(rows).keeps_promises() else 0
 
 
 if __name__ == "__main__":

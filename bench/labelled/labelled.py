@@ -250,7 +250,7 @@ def suspend(busy: list[subprocess.Popen]) -> Iterator[None]:
 # The truth.
 
 
-def unexplained(diagnosis: dict) -> float | None:
+def unexplained_share(diagnosis: dict) -> float | None:
     """Return the share of idle time in the window that the verdict does not explain; for old verdicts by their class."""
     verdict = diagnosis.get("verdict") or {}
     if "unexplained" in verdict:
@@ -414,10 +414,10 @@ class Row:
         as_built = self.got == self.expected or self.got.startswith(self.expected + "/")
         if (self.neighbours or self.others >= 1) and not self.asleep and self.got == "cpu-bound/neighbour":
             return True  # they use cores that the run needs
-        return as_built or self.spoiled and abs(self.stall_off or 0) <= 3 * STALL_POINTS
+        return as_built or self.is_spoiled and abs(self.stall_off or 0) <= 3 * STALL_POINTS
 
     @property
-    def spoiled(self) -> bool:
+    def is_spoiled(self) -> bool:
         """Return whether the device waited by the run's truth, although it should be busy, because others used the machine."""
         return self.expected == "gpu-bound" and (self.stall_true or 0) > SPOILED
 
@@ -430,7 +430,7 @@ class Row:
 
     def misses(self) -> list[str]:
         """Return what --strict rejects, apart from the class."""
-        found = ["spoiled: the device did wait"] if self.spoiled else []
+        found = ["spoiled: the device did wait"] if self.is_spoiled else []
         if (self.unexplained or 0) > UNEXPLAINED:
             found.append(f"{100 * self.unexplained:.1f} points of idle time unexplained")
         if self.stall_true is not None and self.stall_printed is None:
@@ -465,9 +465,9 @@ def run(bench: Bench, scenario: Scenario, name: str) -> Row:
 def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | None) -> None:
     flags = shlex.split(scenario.flags)
     before = bench.observe(name, flags, scenario.cores, group, scenario.loop)
-    row.unexplained = unexplained(before.diagnosis) if scenario.idle_is_wait else None
+    row.unexplained = unexplained_share(before.diagnosis) if scenario.idle_is_wait else None
     if bench.before and scenario.idle_is_wait:
-        row.unexplained_before = unexplained(bench.ask("diagnose", before.recording, stoker=bench.before))
+        row.unexplained_before = unexplained_share(bench.ask("diagnose", before.recording, stoker=bench.before))
     row.got = before.verdict.get("class") or "none"
     row.stall_true, row.stall_printed = true_stall(before), before.verdict.get("stall")
     row.others = before.others

@@ -94,7 +94,7 @@ def by_itself() -> None:
     train(make_loader(10**5, 0))
 
 
-def starved() -> None:
+def train_starved() -> None:
     train(make_loader(10**5, 1, seconds=0.01))
 
 
@@ -248,7 +248,7 @@ def exchange(step: int) -> None:
 
 
 KINDS = {
-    "steady": steady, "by-itself": by_itself, "starved": starved, "evaluation": evaluation, "validation": validation,
+    "steady": steady, "by-itself": by_itself, "starved": train_starved, "evaluation": evaluation, "validation": validation,
     "checkpoint": checkpoint, "epochs": epochs, "uploads": uploads, "logging": logging, "garbage": garbage, "edges": edges,
     "sampler": sampler, "start": start, "tail": tail, "skipping": skipping, "inference": inference, "ranks": ranks,
     "late-rank": late_rank, "ranks-evaluate": ranks_evaluate,

@@ -125,7 +125,7 @@ def states():
 
         return following
 
-    def cached():
+    def use_cache():
         seen = {}
 
         def following():
@@ -134,7 +134,7 @@ def states():
 
         return following
 
-    def remembered():
+    def use_lru_cache():
         @functools.lru_cache(5)
         def square(number):
             return number * number
@@ -146,7 +146,7 @@ def states():
         base = lazily(table)
         return lambda: base().execute("insert into seen default values").lastrowid
 
-    def received():
+    def read_socket():
         ends = lazily(filled_socket)
         return lambda: ends()[0].recv(1)[0]
 
@@ -154,7 +154,7 @@ def states():
         file = lazily(numbers_in_file)
         return lambda: os.read(file().fileno(), 1)[0]
 
-    def turned():
+    def rotate_deque():
         line = collections.deque(range(97))
 
         def following():
@@ -177,16 +177,16 @@ def states():
         "file": lambda: counting_file(lazily(numbers_in_file)),
         "offset of a descriptor": descriptor,
         "queue": lambda: (lambda made: lambda: made().get())(lazily(filled_queue)),
-        "socket": received,
+        "socket": read_socket,
         "table of sqlite3": rows,
-        "cache": cached,
-        "lru_cache": remembered,
+        "cache": use_cache,
+        "lru_cache": use_lru_cache,
         "class attribute": lambda: None,
         "module": lambda: of_module,
         "context variable": lambda: of_context,
         "environment": lambda: of_environment,
         "closure": closure,
-        "deque": turned,
+        "deque": rotate_deque,
         "transform": lambda: None,
         "error that comes once": lambda: None,
         "error that is caught": lambda: None,

@@ -94,13 +94,13 @@ def bucket(root, fed):
     return arrays(root, fed, "s3://bucket/train")
 
 
-def deferred(root, fed, workers=2, **more):
+def defer(root, fed, workers=2, **more):
     import deferred_pipelines as pipelines
 
     return lambda: pipelines.loader("reference", root, workers, batch_size=2, **more)
 
 
-def persistent(root, fed):
+def keep_workers(root, fed):
     from torch.utils.data import DataLoader
 
     import torch
@@ -194,11 +194,11 @@ WAYS = {
     "DataLoader, device": on_device,
     "Loader": arrays,
     "bucket": bucket,
-    "feed, fork": deferred,
-    "feed, spawn": lambda root, fed: deferred(root, fed, multiprocessing_context="spawn"),
-    "feed, forkserver": lambda root, fed: deferred(root, fed, multiprocessing_context="forkserver"),
-    "feed, 0": lambda root, fed: deferred(root, fed, 0),
-    "feed, persistent": persistent,
+    "feed, fork": defer,
+    "feed, spawn": lambda root, fed: defer(root, fed, multiprocessing_context="spawn"),
+    "feed, forkserver": lambda root, fed: defer(root, fed, multiprocessing_context="forkserver"),
+    "feed, 0": lambda root, fed: defer(root, fed, 0),
+    "feed, persistent": keep_workers,
     "feed, packs": packs,
     "feed, hand-over": handed_over,
     "feed, hand-over, stateful": lambda root, fed: handed_over(root, fed, stateful=True),

@@ -250,7 +250,7 @@ def ordinary():
     return transforms.Compose(steps)
 
 
-def drawn():
+def rand_augment():
     """RandAugment draws from fourteen operations."""
     from torchvision import transforms
 
@@ -267,7 +267,7 @@ def second():
     return v2.Compose([*steps, v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5, 0.4, 0.4], [0.2, 0.2, 0.3])])
 
 
-def levelled():
+def trivial_augment():
     from torchvision import transforms
 
     steps = [transforms.TrivialAugmentWide(), transforms.Pad(4, padding_mode="reflect"), transforms.RandomEqualize(), transforms.RandomAutocontrast()]
@@ -372,10 +372,10 @@ def node_batches(data):
 
 LOADERS = {
     "DataLoader": (torch_batches, ordinary),
-    "StatefulDataLoader": (stateful_batches, drawn),
+    "StatefulDataLoader": (stateful_batches, rand_augment),
     "torchdata.nodes": (node_batches, ordinary),
     "Accelerate": (accelerate_batches, second),
-    "Lightning": (lightning_batches, levelled),
+    "Lightning": (lightning_batches, trivial_augment),
 }
 
 

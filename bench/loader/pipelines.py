@@ -797,7 +797,7 @@ def reid(place):
 
 
 @pipeline("guided-diffusion (arrays)")
-def guided(place):
+def guided_diffusion(place):
     crops = place.names("openai/guided-diffusion", "guided_diffusion/image_datasets.py", "center_crop_arr", "random_crop_arr", "ImageDataset", bf=types.SimpleNamespace(BlobFile=open))
     return make_loader(crops[-1](128, place.files, classes=place.labels, random_crop=True))
 
@@ -811,7 +811,7 @@ def cifar(place):
 
 
 @pipeline("albumentations on a picture of Pillow's")
-def albumented(place):
+def albumentations_arrays(place):
     import albumentations as A
     import numpy as np
     from albumentations.pytorch import ToTensorV2

@@ -1,4 +1,4 @@
-"""One of two ranks gets the long answers, and the other waits for it in each step (Tencent-Hunyuan/UniRL#45)."""
+"""One of two ranks gets the long answers, and the other is idle until then in each step (Tencent-Hunyuan/UniRL#45)."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""A shuffle buffer is filled anew before the first batch of each epoch (activeloopai/deeplake#1760)."""
+"""A shuffle buffer is filled again before the first batch of each epoch (activeloopai/deeplake#1760)."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Training stands still while each checkpoint is uploaded to a bucket (GoogleCloudPlatform/gcs-connector-for-pytorch#116)."""
+"""Training stops while each checkpoint is uploaded to a bucket (GoogleCloudPlatform/gcs-connector-for-pytorch#116)."""
 
 import io
 import logging

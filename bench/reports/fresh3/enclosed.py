@@ -1,4 +1,4 @@
-"""The subgraph around each link is cut out and labelled anew each time it is asked for (facebookresearch/SEAL_OGB#26)."""
+"""The subgraph around each link is cut out and labelled at each access (facebookresearch/SEAL_OGB#26)."""
 
 import numpy
 import scipy.sparse

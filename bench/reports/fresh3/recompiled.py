@@ -1,4 +1,4 @@
-"""A model is compiled anew for each length, as batches are padded to their longest text (pytorch/pytorch#188150)."""
+"""A model is compiled again for each length, as batches are padded to their longest text (pytorch/pytorch#188150)."""
 
 import logging
 import random

@@ -1,4 +1,4 @@
-"""Features of pairs are made anew from memory maps for each item (huggingface/neuralcoref#234)."""
+"""Features of pairs are computed from memory maps for each item (huggingface/neuralcoref#234)."""
 
 import tempfile
 

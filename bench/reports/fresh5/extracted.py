@@ -1,4 +1,4 @@
-"""Features of each text are written into a file of their own after each pass (huggingface/transformers#28)."""
+"""Features of each text are written to a separate file after each pass (huggingface/transformers#28)."""
 
 import os
 import tempfile

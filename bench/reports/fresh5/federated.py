@@ -1,4 +1,4 @@
-"""Each client of each round gets a loader with workers of its own (shaoxiongji/federated-learning#38)."""
+"""Each client of each round gets a loader with its own workers (shaoxiongji/federated-learning#38)."""
 
 import numpy
 import torch

@@ -1,4 +1,4 @@
-"""A program decodes each recording anew in the workers (sigsep/open-unmix-pytorch#3)."""
+"""A program decodes each recording again in the workers (sigsep/open-unmix-pytorch#3)."""
 
 import os
 import subprocess

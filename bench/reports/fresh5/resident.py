@@ -1,4 +1,4 @@
-"""A data set that lies on the device is indexed sample by sample (pytorch/pytorch#106704)."""
+"""A data set on the device is indexed sample by sample (pytorch/pytorch#106704)."""
 
 import torch
 from common import FIX, done, over

@@ -1,4 +1,4 @@
-"""Shortest paths of each graph are searched anew in each epoch (rampasek/GraphGPS#32)."""
+"""Shortest paths of each graph are searched again in each epoch (rampasek/GraphGPS#32)."""
 
 import networkx
 import torch
