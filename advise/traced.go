@@ -85,6 +85,8 @@ func (a adviser) lineOf(f diagnose.Finding) string {
 		return cmp.Or(line.Short(), path.Base(a.costs.SyncsAt))
 	case diagnose.FindingHiddenSync, diagnose.FindingExplicitSync:
 		return path.Base(a.costs.SyncsAt)
+	case diagnose.FindingLongerSteps:
+		return f.Source
 	}
 	return ""
 }

@@ -39,6 +39,11 @@ const InterpreterAdvice = "run what the other threads compute in a process of it
 const OptimizerAdvice = "let it step on the device, if its state fits there, or take one that is made for the " +
 	"CPU: torch.optim.AdamW(..., fused=True), DeepSpeedCPUAdam"
 
+// LongerStepsAdvice is what to do about steps that get longer and longer.
+const LongerStepsAdvice = "what is kept of all earlier steps is worked through again in each: a running sum or a counter " +
+	"instead of a list that is added up, only what is new instead of the whole log, and a limit on what is kept. Losses that " +
+	"are kept without .item() or .detach() keep their graph. Hooks and handles are registered once, not in each step"
+
 // What to do about findings that a trace and a live run share.
 const (
 	compileAdvice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs, or a larger ` +

@@ -41,6 +41,7 @@ const (
 	FindingAnomalyDetection      = "anomaly-detection"
 	FindingInterpreterLock       = "interpreter-lock"
 	FindingCPUOptimizer          = "cpu-optimizer"
+	FindingLongerSteps           = "longer-steps"
 	FindingDeviceWait            = "device-wait"
 	FindingDeviceCopies          = "device-copies"
 	FindingManyReads             = "many-reads"

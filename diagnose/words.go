@@ -115,6 +115,11 @@ var (
 			"no lists and dictionaries of Python objects in a data set, and loss.detach() in what is kept",
 		},
 		{
+			FindingLongerSteps,
+			"each step takes longer than those before it",
+			LongerStepsAdvice,
+		},
+		{
 			FindingMemoryPressure,
 			"tasks wait for memory, though that is not what limits the run most",
 			"a larger memory limit, fewer workers, a smaller prefetch_factor",

@@ -52,7 +52,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 		}
 	}
 	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(),
-		l.findInterpreterLock(), l.findStanding())
+		l.findInterpreterLock(), l.findStanding(), l.findLongerSteps())
 	l.UtilPattern = l.findPattern()
 }
 
