@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -48,6 +50,47 @@ func TestExchangeOfTheProgramsOwnValues(t *testing.T) {
 		v.Measured.LoopLines = diagnose.LoopLines{Looks: 100, Seconds: 10, Lines: lines}
 		if do := v.Do(); !strings.HasPrefix(do, want) {
 			t.Errorf("%v of 10 s in its own collectives: %q, want %q", seconds, do, want)
+		}
+	}
+}
+
+// Ranks that make several batches between two steps of the optimizer exchange gradients in the last backward. Where all of
+// them do, the device waits in each; with one batch a step that is as it should be, and one process exchanges nothing.
+func TestExchangeInEachBackward(t *testing.T) {
+	for name, c := range map[string]struct {
+		exchange, updates float64
+		want              bool
+	}{
+		"in each":     {0.001, 0.125, true},
+		"one batch":   {0.001, 1, false},
+		"one process": {0, 0.125, false},
+	} {
+		d := newDiary()
+		for i := range 1000 {
+			d.step(1, recording.Train, 0.0005, 0.03, 0.02, i == 0)
+			s := &d.run.Steps[i]
+			if s.Optimized = 0; c.updates == 1 || i%8 == 7 {
+				s.Optimized = 1
+			}
+			s.Inside = &recording.Inside{
+				Span: s.Period, Launches: stat.Known(2), LaunchTime: stat.Known(1e-5), Syncs: stat.Known(1), SyncTime: stat.Known(0.029), SyncAt: "/home/me/train.py:58",
+				Exchange: c.exchange, Clock: "emulated",
+			}
+		}
+		v := d.judgeSeen(map[string]float64{
+			"lock;/home/me/train.py:59 train;torch/_tensor.py:1 Tensor.backward":           0.42,
+			"asleep;/home/me/train.py:58 train;torch/cuda/__init__.py:1 synchronize":       0.56,
+			"core;/home/me/train.py:50 train;torch/nn/modules/module.py:1 Module.__call__": 0.02,
+		})
+		between := v.Ledger.Find(diagnose.RowBetween)
+		if got := between.Line.Kind == diagnose.Exchanging && between.Line.Own.Line == 59; got != c.want {
+			t.Errorf("%s: %s (%s), %s", name, between.Line, between.Line.Kind, v.Headline())
+		}
+		if !c.want {
+			continue
+		}
+		if fixes := advise.Rank(&d.run, v).Fixes; len(fixes) == 0 || !strings.Contains(fixes[0].Title, "no_sync()") {
+			t.Errorf("%s: %v", name, fixes)
 		}
 	}
 }

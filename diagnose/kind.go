@@ -61,6 +61,7 @@ const (
 	Syncing    Kind = "sync"        // blocks on the device, which then idles
 	HandOver   Kind = "hand-over"   // of what workers prepared
 	Collective Kind = "collective"  // called by the program itself
+	Exchanging Kind = "exchange"    // of gradients, in each of several backward passes of a step
 
 	// The kinds of what a server does for a request.
 	Encoding    Kind = "encoding"
@@ -367,6 +368,12 @@ var kindWords = map[Kind][2]string{
 			"reduce). Gradients by DistributedDataParallel, which exchanges them while backward runs. No barrier() " +
 			"in the loop. A rank with longer samples is waited for there: give each as many tokens, not as many " +
 			"samples",
+	},
+	Exchanging: {
+		"ranks exchange their gradients in each backward, though several make a step of the optimizer",
+		"exchange them in the last backward of a step only: forward and backward of the others inside model.no_sync() " +
+			"(Accelerate: accelerator.accumulate(model); FSDP2: set_requires_gradient_sync(False)). backward() alone inside of " +
+			"it does nothing",
 	},
 	HandOver: {
 		"taking batches over from workers, one tensor or object after the other",

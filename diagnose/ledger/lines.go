@@ -316,6 +316,9 @@ func (f *filler) isSaved(line diagnose.LoopLine) bool {
 // lineBetween is the line on which the launching thread is seen most outside of its steps, if that
 // accounts for a good part of the time.
 func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line, float64) {
+	if line, found := f.lineOfExchange(seconds); found {
+		return line.Line, line.Share.Point
+	}
 	sync, least := f.lineOfSync(), diagnose.NamedLine
 	if sync.Kind != "" {
 		least = mostlyWork
@@ -348,6 +351,32 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		return line.Line, line.Share.Point
 	}
 	return diagnose.Line{}, math.NaN()
+}
+
+// lineOfExchange is the line of backward, if ranks that make several batches between two steps of the optimizer spend most
+// of the time between steps there: what they exchange in it, they need in the last one only.
+func (f *filler) lineOfExchange(seconds float64) (diagnose.LoopLine, bool) {
+	launches := f.Parts.Host > f.Parts.Long
+	if launches || !exchanges(f.Case) || !(f.optimizedPerStep() < mostlyAccumulates) {
+		return diagnose.LoopLine{}, false
+	}
+	line, spent := diagnose.BusiestFunction(f.LoopLines.Lines, func(line diagnose.LoopLine) bool {
+		return line.Own.File != "" && line.Kind == diagnose.Launching && strings.Contains(line.Call.Function, "backward")
+	})
+	line.Kind = diagnose.Exchanging
+	return line, f.LoopLines.Looks >= diagnose.FewLooks && spent >= mostlyWork*seconds && spent > 0
+}
+
+// mostlyAccumulates is the mean number of the optimizer's steps in a step, below which gradients are accumulated. [J]
+const mostlyAccumulates = 0.6
+
+// optimizedPerStep is how often the optimizer steps in a step of the loop.
+func (f *filler) optimizedPerStep() float64 {
+	sum := 0.0
+	for _, s := range f.Costs.Window.Steps {
+		sum += float64(s.Optimized)
+	}
+	return sum / float64(len(f.Costs.Window.Steps))
 }
 
 // workBesideSync is the first line of the class that works most, if all of the program's work on the host outside of
