@@ -113,6 +113,22 @@ func TestLineBeforeAnotherMachine(t *testing.T) {
 	}
 }
 
+// Beside other programs the line comes first as well, but where the verdict is that they have the cores: second there.
+func TestLineBesideOtherPrograms(t *testing.T) {
+	line := diagnose.Line{Own: recording.Place{File: "/me/train.py", Line: 25}, Kind: diagnose.Code, Share: stoker.Exactly(0.6)}
+	for class, want := range map[diagnose.Class]int{diagnose.MainThread: 0, diagnose.Neighbour: 1} {
+		a := adviser{verdict: diagnose.Verdict{Class: class, Lines: []diagnose.Line{line}}}
+		fixes := []Fix{
+			{Name: string(stoker.Cores), Title: freeMachine},
+			{Name: string(stoker.NumWorkers)},
+			{Name: diagnose.SlowTransform},
+		}
+		if a.leadWithLine(fixes); fixes[want].Name != diagnose.SlowTransform {
+			t.Errorf("%s: %v", class, fixes)
+		}
+	}
+}
+
 // Why not more is a reason: not that more would be worth something.
 func TestWhyNotMoreWorkers(t *testing.T) {
 	run, err := recording.Open("../testdata/cases/heavy-getitem/run.jsonl.gz")

@@ -130,6 +130,9 @@ const moreCores = "give the job more cores"
 // anotherMachine is the advice if the job may use all cores already.
 const anotherMachine = "run on another machine, with more cores"
 
+// freeMachine is the advice if other programs use its cores.
+const freeMachine = "stop the other programs, or run on a machine that is free"
+
 // proposeCores says how many cores would feed the device, where loading lacks them: the
 // machine's own, where other programs have those, else more of them or a larger quota.
 func (a adviser) proposeCores() (Fix, string) {
@@ -164,7 +167,7 @@ func (a adviser) proposeCores() (Fix, string) {
 			"stoker feed --ray ADDRESS, if the network carries them")
 	}
 	if beside {
-		fix.Title = "stop the other programs, or run on a machine that is free"
+		fix.Title = freeMachine
 		from, need = a.base.CoresGot(a.base.Workers), a.base.Cores
 		fix.Notes[1] = fmt.Sprintf("other programs use %s cores now, and the forecast assumes none",
 			quantity.AboutCores(a.costs.Others))

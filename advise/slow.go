@@ -6,10 +6,15 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-// leadWithLine puts a cheaper line before another machine, if most of preparing a batch goes into that line: a
-// program is changed sooner than a machine, and then needs fewer cores.
+// leadWithLine puts a cheaper line before another or a free machine, if most of preparing a batch goes into that line: a
+// program is changed sooner than a machine, and then needs fewer cores. If the verdict is that other programs have the
+// cores, it comes after that.
 func (a adviser) leadWithLine(fixes []Fix) {
-	if len(fixes) == 0 || fixes[0].Title != anotherMachine && !a.startsPrograms() || len(a.verdict.Lines) == 0 {
+	if len(fixes) == 0 || len(a.verdict.Lines) == 0 {
+		return
+	}
+	title := fixes[0].Title
+	if title != anotherMachine && title != freeMachine && !a.startsPrograms() {
 		return
 	}
 	share, first := 0.0, a.verdict.Lines[0] // of its whole function
@@ -22,9 +27,13 @@ func (a adviser) leadWithLine(fixes []Fix) {
 		return
 	}
 	if at := slices.IndexFunc(fixes, func(f Fix) bool { return f.Name == diagnose.SlowTransform }); at > 0 {
+		to := 0
+		if title == freeMachine && a.verdict.Class == diagnose.Neighbour {
+			to = 1
+		}
 		line := fixes[at]
-		copy(fixes[1:], fixes[:at])
-		fixes[0] = line
+		copy(fixes[to+1:], fixes[to:at])
+		fixes[to] = line
 	}
 }
 

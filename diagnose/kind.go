@@ -439,7 +439,7 @@ var kindWords = map[Kind][2]string{
 	},
 	EndingWorkers: {"the loader waits for its workers to end", "persistent_workers=True"},
 	Iterating: {
-		"an iterator of the loader is made for every batch or two, with workers and queue of its own",
+		"an iterator of the loader is made for every batch or two, and each begins with nothing prepared",
 		"make the iterator once, outside of the loop (batches = iter(loader), then next(batches) in each step), or " +
 			"loop over the loader itself",
 	},
