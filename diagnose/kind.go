@@ -84,7 +84,11 @@ const (
 	Awaiting   Kind = "next-batch"
 	DeviceWait Kind = "device-wait"
 	Launching  Kind = "launching"
+	Copying    Kind = "copying" // to the device, in which the thread waits if memory is pageable
 )
+
+// OfDevice are the kinds of calls of the device's library: they wait for it, or give it work.
+var OfDevice = []Kind{DeviceWait, Launching, Copying}
 
 // OfLoader are the kinds of all that a loader does in the launching thread.
 var OfLoader = []Kind{Awaiting, HandOver, Sampling, StartingWorkers, EndingWorkers}
@@ -374,6 +378,12 @@ var kindWords = map[Kind][2]string{
 		"exchange them in the last backward of a step only: forward and backward of the others inside model.no_sync() " +
 			"(Accelerate: accelerator.accumulate(model); FSDP2: set_requires_gradient_sync(False)). backward() alone inside of " +
 			"it does nothing",
+	},
+	Copying: {
+		"data are copied to the device, one call after the other",
+		"keep on the device what is used again (a replay buffer, a table, a data set as uint8, if it fits), and copy a batch " +
+			"at once, as uint8, from pinned memory with non_blocking=True: from pageable memory the thread waits for each copy, " +
+			"and for all work before it",
 	},
 	HandOver: {
 		"taking batches over from workers, one tensor or object after the other",

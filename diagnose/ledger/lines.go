@@ -80,7 +80,7 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 // busiest is the line of the program on which a row's thread is at work most, and the seconds of its function.
 func (f *filler) busiest(lines []diagnose.LoopLine, r *diagnose.Row) (first diagnose.LoopLine, seconds float64) {
 	return diagnose.BusiestFunction(lines, func(line diagnose.LoopLine) bool {
-		waits := line.Kind == diagnose.DeviceWait || slices.Contains(diagnose.OfLoader, line.Kind)
+		waits := line.Kind == diagnose.DeviceWait || line.Kind == diagnose.Copying || slices.Contains(diagnose.OfLoader, line.Kind)
 		return !waits && line.Own.File != "" && !f.isSaved(line) && !f.isNamed(line.Line, r)
 	})
 }
@@ -263,7 +263,7 @@ func isWorkOfStart(line diagnose.Line) bool {
 // themselves, and what is no work of the program's before them.
 var (
 	atEdge  = []diagnose.Kind{diagnose.Sampling, diagnose.StartingWorkers, diagnose.EndingWorkers}
-	beside  = append([]diagnose.Kind{diagnose.DeviceWait, diagnose.Launching}, diagnose.OfLoader...)
+	beside  = slices.Concat(diagnose.OfDevice, diagnose.OfLoader)
 	noStart = append([]diagnose.Kind{diagnose.Compiling}, beside...)
 )
 

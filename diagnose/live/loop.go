@@ -57,11 +57,14 @@ func (l filler) measureWhereabouts() whereabouts {
 func (l filler) lookBesideWaits() (works, sleeps float64) {
 	lines, waits := l.LoopLines, 0.0
 	for _, line := range lines.Lines {
-		if line.Kind == diagnose.DeviceWait {
+		switch line.Kind {
+		case diagnose.DeviceWait:
 			waits += line.Seconds
-			continue
+		case diagnose.Copying: // asleep, it waits for the device's earlier work
+			waits, works = waits+line.Asleep, works+line.Seconds-line.Asleep
+		default:
+			works, sleeps = works+line.Seconds-line.Asleep, sleeps+line.Asleep
 		}
-		works, sleeps = works+line.Seconds-line.Asleep, sleeps+line.Asleep
 	}
 	if lines.Looks < fewLooks || waits < tellsWaits*lines.Seconds {
 		return math.NaN(), math.NaN()

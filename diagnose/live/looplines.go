@@ -133,9 +133,16 @@ var loopBy = kindsByFile{
 	}},
 }
 
-// isEmulatedLaunch reports whether a function of the emulated device gives it work: it waits only if the queue is full.
-func isEmulatedLaunch(p recording.Place) bool {
-	return p.File == "stoker/emulated.py" && recording.ContainsAny(p.Function, "launch", "copy")
+// kindOfEmulated tells what a function that waits for a device does. One of the emulated device that launches waits only if
+// the queue is full.
+func kindOfEmulated(p recording.Place, asleep bool) diagnose.Kind {
+	switch {
+	case p.File == "stoker/emulated.py" && strings.HasSuffix(p.Function, "copy"):
+		return diagnose.Copying
+	case p.File == "stoker/emulated.py" && strings.HasSuffix(p.Function, "launch") && !asleep:
+		return diagnose.Launching
+	}
+	return diagnose.DeviceWait
 }
 
 // handsOver are functions in which a process takes over what a worker prepared: tensors in shared memory one
@@ -258,10 +265,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		case diagnose.Launching: // a transform may be a module
 			return cmp.Or(data, kind)
 		case diagnose.DeviceWait:
-			if !s.Asleep && isEmulatedLaunch(p) {
-				kind = diagnose.Launching
-			}
-			return kind
+			return kindOfEmulated(p, s.Asleep)
 		default:
 			return kind
 		}
@@ -277,7 +281,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return diagnose.Preparing
 	case slices.Contains(ofNumbers, kind): // the program's own names tell more
 		return cmp.Or(kindOfNames(s.Places), kind)
-	case kind != "" && kind != diagnose.OnDevice: // a loop moves its batch, or makes a tensor and moves that
+	case kind == diagnose.OnDevice: // a loop moves its batch, or makes a tensor and moves that
+		return diagnose.Copying
+	case kind != "":
 		return kind
 	}
 	switch kind := kindOf(s); {

@@ -41,6 +41,7 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Pickling, places("/train.py get", "multiprocessing/queues.py Queue.get")},
 		{diagnose.Launching, places("/train.py forward", "stoker/emulated.py Device.launch")},
 		{diagnose.DeviceWait, places("/train.py forward", "stoker/emulated.py Device.item")},
+		{diagnose.Copying, places("/train.py DQN.setInput", "stoker/emulated.py Device.copy")},
 		{diagnose.HostCode, places("/train.py extract")},
 		{diagnose.Generating, places("/train.py main", "torch/utils/_contextlib.py decorate_context", "transformers/generation/utils.py GenerationMixin._sample")},
 		{diagnose.Generating, places("/train.py Decoder.generate")},

@@ -137,7 +137,7 @@ func (l filler) sumWork() (seconds float64) {
 // sumCalls returns the seconds in which threads were awake in calls of the device, such as copies that are not counted.
 func (l filler) sumCalls() (seconds float64) {
 	for _, line := range l.LoopLines.Lines {
-		if line.Kind == diagnose.Launching || line.Kind == diagnose.DeviceWait {
+		if slices.Contains(diagnose.OfDevice, line.Kind) {
 			seconds += line.Seconds - line.Asleep
 		}
 	}
@@ -307,7 +307,7 @@ func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	switch {
 	case line.Own.IsAt(l.Costs.SyncsAt):
 		line.Kind = diagnose.DeviceWait
-	case line.Kind == diagnose.DeviceWait || line.Kind == diagnose.Launching:
+	case slices.Contains(diagnose.OfDevice, line.Kind):
 	case line.Asleep > (1-onCore)*line.Seconds, line.Asleep-line.Locked > line.Seconds/2:
 		line.Kind = diagnose.Held
 	}
@@ -323,7 +323,7 @@ func rankOfServer(line diagnose.LoopLine) int {
 
 // notServing are kinds of lines in which the device works, or is given work.
 // In that of Queueing another line works.
-var notServing = []diagnose.Kind{diagnose.Awaiting, diagnose.DeviceWait, diagnose.Launching, diagnose.Queueing}
+var notServing = append([]diagnose.Kind{diagnose.Awaiting, diagnose.Queueing}, diagnose.OfDevice...)
 
 // serverPIDs are the processes that take requests, and the one that runs the model.
 func (l filler) serverPIDs() (pids []int) {
