@@ -46,12 +46,16 @@ func (a adviser) collate() (Fix, string) {
 		waits = min(1, a.costs.Wait/a.costs.HostStep)
 	}
 	fix := Fix{Name: CollateFn, Title: "make collate_fn cheaper", Effort: Code, Risk: NoRisk}
-	if line, seen := a.lineOfCollate(); seen {
+	line, seen := a.lineOfCollate()
+	if seen {
 		fix.Title += ": " + line.String()
 	}
 	how := "what it makes of a single sample, and is the same in every epoch, can be made once and stored. Padding, " +
 		"or a batch of graphs, stays: worker processes do that beside the loop. A tensor of a list of arrays is made element by element: " +
 		"torch.from_numpy(numpy.stack(arrays)) copies each at once"
+	if line.Kind == diagnose.Neighbours {
+		how = line.Kind.Advice()
+	}
 	if slices.ContainsFunc(a.verdict.Lines, func(l diagnose.Line) bool { return l.Kind == diagnose.Tokenizer }) {
 		fix.Title, fix.Effort = "do the work of collate_fn once, before training", Data
 		how = "tokens are the same in every epoch: tokenise the data set once, store it (datasets.map keeps what it " +

@@ -29,6 +29,9 @@ const (
 	Matching     Kind = "matching"   // of text with patterns
 	Hashing      Kind = "hashing"
 	Sorting      Kind = "sorting"
+	Neighbours   Kind = "neighbours" // of a graph's nodes, drawn for a batch
+	MappedRows   Kind = "mapped"     // small slices of a memory map
+	Rewarding    Kind = "rewards"    // of what a model generated, to learn from
 	Growing      Kind = "growing"    // an array, which is copied whole each time
 	OfLists      Kind = "of-lists"   // arrays, element by element
 	Unpacking    Kind = "unpacking"  // of arrays into numbers of Python
@@ -210,6 +213,21 @@ var kindWords = map[Kind][2]string{
 		"what stays the same: once, and kept. Only the first few: torch.topk or numpy.argpartition instead of a " +
 			"whole sort. Values that come from the device: there",
 	},
+	Neighbours: {
+		"neighbours of a graph's nodes are drawn",
+		"draw them on the device, without workers (DGL: the graph there or use_uva=True; PyG: NeighborLoader with pyg-lib, or " +
+			"cugraph-pyg), else in more workers. Features of nodes stay on the device if they fit",
+	},
+	MappedRows: {
+		"a memory map is sliced, and each slice makes a map object again",
+		"slice a plain view of it, numpy.asarray(map), made once in each worker: it copies nothing, and a slice of it costs a " +
+			"tenth. What fits in memory: read it there once. Or build samples once, before training",
+	},
+	Rewarding: {
+		"rewards are computed on the host",
+		"all completions at a time in worker processes (multiprocessing.Pool), each as soon as it is there, while the device " +
+			"generates the next ones. Texts that come again: functools.lru_cache",
+	},
 	Growing: {
 		"an array is made longer by a piece, and copied whole each time",
 		"append the pieces to a list and put them together once, at the end, or write into an array that has the " +
@@ -320,7 +338,7 @@ var kindWords = map[Kind][2]string{
 		"write from a thread, and logs every so many steps, without fsync. Read ahead of the step, in worker processes",
 	},
 	Preparing: {
-		"data are read or prepared in the loop itself",
+		"data or pictures are read or prepared in the loop itself",
 		"what is the same in every epoch, as tokens or decoded pictures: once, before training. The rest in " +
 			"worker processes, which run ahead of the loop: in a DataLoader's __getitem__ or collate_fn, if it has " +
 			"one. What takes tensors may come after the batch is on the device",

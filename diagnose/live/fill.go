@@ -202,8 +202,12 @@ func (l filler) describeProgram() string {
 		return fmt.Sprintf("batches were fetched and thrown away for %s, and nothing was trained with any yet",
 			quantity.AboutSeconds(skipped.Seconds))
 	case l.NoPython:
-		return fmt.Sprintf("no Python program was among the processes that were watched for %.1f s, and no work on "+
-			"a GPU was seen: they used %s cores", l.To, quantity.About(l.Costs.CoresUse))
+		text := fmt.Sprintf("no Python program was among the processes that were watched for %.1f s, and no work on "+
+			"a GPU was seen", l.To)
+		if used := l.Costs.CoresUse; !math.IsNaN(used) {
+			text += ": they used " + quantity.About(used) + " cores"
+		}
+		return text
 	case l.isAbsent("hook") || l.isAbsent("steps"):
 		work := "no work"
 		if l.Util > 0 {

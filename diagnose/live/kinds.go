@@ -1,6 +1,7 @@
 package live
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -95,6 +96,10 @@ var knownBy = []struct {
 	{diagnose.Stacking, []string{"torch/utils/data/_utils/collate.py"}, nil},
 	{diagnose.Programs, []string{"subprocess.py"}, nil},
 	{diagnose.OnDevice, []string{"torch/cuda/", "stoker/emulated.py"}, nil},
+	{diagnose.MappedRows, []string{"numpy/_core/memmap.py", "numpy/core/memmap.py"}, []string{"__getitem__", "__array_finalize__"}},
+	{diagnose.Neighbours, []string{
+		"dgl/dataloading/", "dgl/sampling/", "dgl/transforms/", "torch_geometric/sampler/", "torch_geometric/loader/",
+	}, nil},
 	{diagnose.Matching, []string{"re/", "re.py", "regex/"}, nil},
 	{diagnose.Tables, []string{"pandas/core/"}, nil},
 	{diagnose.Growing, []string{"numpy/lib/"}, []string{"append"}},
@@ -107,6 +112,9 @@ var knownBy = []struct {
 	}, nil},
 }
 
+// drawsNeighbours are names of functions and classes that draw the neighbours of a graph's nodes. [J]
+var drawsNeighbours = regexp.MustCompile(`(?i)neighbou?r_?sampl|sample_(?:neighbou?rs|blocks|subgraph)|(?:^|\.)to_block$`)
+
 // kindOf names the work of a stack: the innermost function that is known says it.
 func kindOf(s recording.Stack) diagnose.Kind {
 	for _, p := range slices.Backward(s.Places) {
@@ -115,7 +123,10 @@ func kindOf(s recording.Stack) diagnose.Kind {
 		}
 	}
 	for _, p := range s.Places {
-		if p.Own() && strings.Contains(p.Function, "collate") {
+		switch {
+		case p.Own() && drawsNeighbours.MatchString(p.Function):
+			return diagnose.Neighbours
+		case p.Own() && strings.Contains(p.Function, "collate"):
 			return diagnose.Collate
 		}
 	}

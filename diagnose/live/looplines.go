@@ -273,6 +273,8 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	switch {
 	case waits:
 		return diagnose.Locking
+	case data == diagnose.Preparing: // pictures are also made to be looked at
+		return cmp.Or(kindOfNames(s.Places), data)
 	case data != "":
 		return data
 	}
@@ -317,7 +319,10 @@ var byName = []struct {
 	names *regexp.Regexp
 }{
 	{diagnose.Logging, regexp.MustCompile(`(?i)logger|logging|tensorboard|summary_?writer|progress_?bar|` +
-		`(?:^|[._])log(?:$|\.|_(?:metric|scalar|histogram|image|stat|grad|weight|param|value|step|to|loss|train))`)},
+		`(?:^|[._])log(?:$|\.|_(?:metric|scalar|histogram|image|stat|grad|weight|param|value|step|to|loss|train))|` +
+		`(?:^|[._])(?:get|make|collect|write)_logs?$`)},
+	{diagnose.Rewarding, regexp.MustCompile(`(?i)rewards?(?:_?fn|_?func(?:tion)?s?)?$|reward_?(?:manager|worker)|` +
+		`score_(?:completions?|responses?|rollouts?)`)},
 	{diagnose.Generating, regexp.MustCompile(`(?:^|\.)generate$|(?:greedy|beam)_(?:search|decode)|` +
 		`generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)`)},
 	{diagnose.Simulating, regexp.MustCompile(`Env(?:[A-Z_\d]\w*)?\.|Environment\w*\.|Simulat(?:or|ion)\w*\.`)},

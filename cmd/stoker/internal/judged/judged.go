@@ -121,8 +121,8 @@ func FindFiles(args []string) (files []string, folder bool, notes []string, err 
 			return nil, false, nil, err
 		}
 		if notes = append(notes, l.Notes()...); len(l.Names) == 0 {
-			return nil, false, nil,
-				errors.New(strings.Join(append([]string{"list recordings: none in " + arg}, notes...), ", "))
+			none := strings.Join(append([]string{"list recordings: none in " + arg}, notes...), ", ")
+			return nil, false, nil, errors.New(none + " (name a recording, or write one: stoker observe -- python train.py)")
 		}
 		files, folder = append(files, l.In(arg)...), true
 	}
