@@ -50,6 +50,7 @@ const (
 	Uploading  Kind = "uploading"
 	Plotting   Kind = "plotting"
 	Metrics    Kind = "metrics"
+	Evaluating Kind = "evaluating" // the model, in the middle of an epoch
 	Garbage    Kind = "garbage"
 	EmptyCache Kind = "empty-cache"
 	Compiling  Kind = "compiling"
@@ -301,6 +302,11 @@ var kindWords = map[Kind][2]string{
 		"what only logs need: once an epoch, on the device (torchmetrics keeps its state there), or in a thread. " +
 			"What the loss needs, as a matching: for the whole batch at once, or on the device. What it needs of the labels " +
 			"alone, as a map of distances: in the data set's workers, or once, before training",
+	},
+	Evaluating: {
+		"the program evaluates between its steps",
+		"less often, or on a small part of the set, in large batches under torch.no_grad(). What it computes on the host: for " +
+			"all samples at once, or in worker processes while training goes on",
 	},
 	Garbage: {
 		"Python collects garbage",

@@ -31,7 +31,7 @@ func (f *filler) heldInRare(rare float64) float64 {
 }
 
 // workBeside is for how long samples find the launching thread awake on lines of the program that are
-// neither steps nor the loader's. A line that waits for the device, launches or takes batches over
+// neither steps nor the loader's, or in a function that evaluates. A line that waits for the device, launches or takes batches over
 // does so in all of its samples.
 func (f *filler) workBeside() (seconds float64) {
 	steps := map[recording.Place]bool{}
@@ -45,5 +45,5 @@ func (f *filler) workBeside() (seconds float64) {
 			seconds += line.Seconds - line.Asleep
 		}
 	}
-	return seconds
+	return max(seconds, f.LoopLines.Evaluating)
 }

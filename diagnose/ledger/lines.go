@@ -319,6 +319,9 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 	if line, found := f.lineOfExchange(seconds); found {
 		return line.Line, line.Share.Point
 	}
+	if all := f.LoopLines; all.Looks >= diagnose.FewLooks && all.Evaluating >= mostlyWork*seconds && f.Costs.Rare.Count > 0 {
+		return diagnose.Line{Own: all.Evaluation, Kind: diagnose.Evaluating}, min(1, all.Evaluating/all.Seconds)
+	}
 	sync, least := f.lineOfSync(), diagnose.NamedLine
 	if sync.Kind != "" {
 		least = mostlyWork
