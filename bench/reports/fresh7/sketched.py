@@ -53,8 +53,8 @@ class SparseVoxels(Dataset):
             seen = seen[numpy.argsort(-seen[:, 1])]
             picture = numpy.zeros((size, size, 3), dtype=numpy.uint8)
             places = ((seen[:, [2, 0]] * 0.6 + 0.5) * size).astype(int)
-            for (row, column), depth in zip(places[::4], seen[::4, 1], strict=True):
-                picture[row : row + 3, column : column + 3] = 128 - depth * 200
+            for (row, column), depth in zip(places[::8], seen[::8, 1], strict=True):
+                picture[row : row + 4, column : column + 4] = 128 - depth * 200
             sheet.paste(Image.fromarray(picture), (view * size, 0))
         with io.BytesIO() as file:
             sheet.save(file, "png")
