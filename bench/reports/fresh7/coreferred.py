@@ -1,7 +1,7 @@
 """Who is meant by "she": pairs of mentions whose features lie in files that are mapped, not read."""
 
 # https://github.com/huggingface/neuralcoref/issues/234
-# Cause: in lazy mode all arrays are numpy.memmap; each of the many small slices of a sample makes a memmap anew, so
+# Cause: in lazy mode all arrays are numpy.memmap; each of the many small slices of a sample makes a memmap again, so
 #        that training is five times as slow, with workers as well.
 # Fix: read the arrays into memory (lazy mode off), or prepare the samples once.
 # Line: 50 to 59, NCDataset.__getitem__ (slices of self.spans, self.words, self.features).

@@ -75,9 +75,8 @@ def batches(instances, indexer, size):
     for first in range(0, len(order) - size + 1, size):
         indexed = [instances[i].index_fields(indexer) for i in order[first : first + size]]
         longest, most = max(len(ids) for ids, _ in indexed), max(len(o) for _, o in indexed)
-        ids = torch.tensor([ids + [0] * (longest - len(ids)) for ids, _ in indexed])
         offsets = torch.tensor([o + [0] * (most - len(o)) for _, o in indexed])
-        yield ids, offsets
+        yield torch.tensor([ids + [0] * (longest - len(ids)) for ids, _ in indexed]), offsets
 
 
 def main():

@@ -1,7 +1,7 @@
-"""A policy for an arm with cameras, trained on recordings that are synchronised anew for each sample."""
+"""A policy for an arm with cameras, trained on recordings that are synchronised again for each sample."""
 
 # https://github.com/NeuracoreAI/neuracore/pull/890
-# Cause: each sample decodes its frames and builds its tensors anew in each epoch: 24.4 ms a sample.
+# Cause: each sample decodes its frames and builds its tensors again in each epoch: 24.4 ms a sample.
 # Fix: keep samples on disk once they are built: 0.67 ms from the second epoch on, and in later runs.
 # Line: 59 to 63, load_sample (called at 77; frames at 49, 50, tensors at 56).
 

@@ -1,7 +1,7 @@
 """Teeth on scans of jaws: meshes of 10,000 cells, of which each access draws a part."""
 
 # https://github.com/Tai-Hsien/MeshSegNet/issues/14
-# Cause: each access draws cells of a mesh anew and measures all distances between them, on the CPU: an epoch of 100
+# Cause: each access draws cells of a mesh again and measures all distances between them, on the CPU: an epoch of 100
 #        meshes takes 3 to 4 hours, while the GPU does almost nothing.
 # Fix: draw the parts and their matrices before training, and read them from files.
 # Line: 42 to 58, drawn (distance_matrix at 51), called at 40.

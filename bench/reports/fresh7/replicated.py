@@ -4,7 +4,7 @@
 # Cause: model.fit runs with one batch to an epoch, so that what an epoch costs (handler of the data, its iterator,
 #        callbacks, metrics) is paid at each step: 91 s of 1000 epochs for 67 s of work.
 # Fix: give the input a hundred times to an epoch, and have callbacks at the end of a step.
-# Line: 57, DataHandler in fit (its work is at 26, 27; 100 waits at 69).
+# Line: 57, DataHandler in fit (its work is at 26, 27; 100 waits at 67).
 
 import json
 import os

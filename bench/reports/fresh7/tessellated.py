@@ -1,7 +1,7 @@
 """Pictures made sharper by attention in windows, half of which are shifted and need a mask."""
 
 # https://github.com/HVision-NKU/SRFormer/issues/5
-# Cause: each shifted block computes its mask anew on the CPU at each pass, and copies it.
+# Cause: each shifted block computes its mask again on the CPU at each pass, and copies it.
 # Fix: compute the mask on the GPU.
 # Line: 47 to 60, calculate_mask (called at 67).
 
