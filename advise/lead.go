@@ -50,7 +50,7 @@ func (a adviser) leadWith(plan Plan) Plan {
 	case diagnose.RowEdge:
 		if !lead.IsOwnWork() {
 			a.bridgeEpochs(&fix, lead)
-		} else {
+		} else if lead.Line.Kind != diagnose.Iterating && lead.Line.Kind != diagnose.Sampling {
 			fix.Mind = "whether training goes on by what comes of it (early stopping, a schedule)"
 		}
 	default:

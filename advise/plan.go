@@ -176,8 +176,8 @@ func (a adviser) ownLine() []Fix {
 		Notes:    []string{line.Kind.Advice()},
 	}
 	if line.Kind == diagnose.DeviceWait {
-		fix.Title = "read whole tensors of the device, not value by value: " + line.String()
-		fix.Notes, fix.Mind = []string{diagnose.ManyReadsAdvice}, readsDecide
+		fix.Title = "wait for the device less often, and for more at once: " + line.String()
+		fix.Notes, fix.Mind = []string{onePassEach + diagnose.ManyReadsAdvice}, readsDecide
 	}
 	// it does nothing that may be cheaper
 	if slices.Contains([]diagnose.Kind{diagnose.Locking, diagnose.Pausing, diagnose.Pickling}, line.Kind) {
@@ -186,6 +186,10 @@ func (a adviser) ownLine() []Fix {
 	}
 	return []Fix{fix}
 }
+
+// onePassEach is the reason for many reads of a program that no DataLoader feeds that reading at once does not help.
+const onePassEach = "if each pass of the model has one input (a game, a beam, a sequence): several in one pass, and one read " +
+	"for all. If values of a tensor are read one by one: "
 
 // ownMixture proposes fewer launches in the function in which the launching thread works most, launches and all, where
 // neither its own code nor its launches alone are much.

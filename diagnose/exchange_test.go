@@ -44,7 +44,7 @@ func TestCopiesWithoutALoader(t *testing.T) {
 // Of values that the program exchanges by calls of its own, no gradients are advised.
 func TestExchangeOfTheProgramsOwnValues(t *testing.T) {
 	own := recording.Place{File: "/me/train.py", Line: 55, Function: "metrics"}
-	for seconds, want := range map[float64]string{3: "train.py:55: losses and metrics every 50 steps", 0.5: "gradient accumulation"} {
+	for seconds, want := range map[float64]string{3: "train.py:55: losses and metrics that only the log needs: every 50 steps", 0.5: "gradient accumulation"} {
 		v := diagnose.Verdict{Class: diagnose.NetworkBound, Device: -1}
 		lines := []diagnose.LoopLine{{Seconds: seconds, Line: diagnose.Line{Own: own, Kind: diagnose.Collective}}}
 		v.Measured.LoopLines = diagnose.LoopLines{Looks: 100, Seconds: 10, Lines: lines}
@@ -61,10 +61,15 @@ func TestExchangeInEachBackward(t *testing.T) {
 		exchange, updates float64
 		want              bool
 	}{
-		"in each":     {0.001, 0.125, true},
-		"one batch":   {0.001, 1, false},
-		"one process": {0, 0.125, false},
+		"by own calls": {0.001, 0.125, true},
+		"in each":      {0.001, 0.125, true},
+		"one batch":    {0.001, 1, false},
+		"one process":  {0, 0.125, false},
 	} {
+		backward := "lock;/home/me/train.py:59 train;torch/_tensor.py:1 Tensor.backward"
+		if name == "by own calls" {
+			backward = "asleep;/home/me/train.py:59 post_backward;torch/distributed/c10d_logger.py:83 wrapper"
+		}
 		d := newDiary()
 		for i := range 1000 {
 			d.step(1, recording.Train, 0.0005, 0.03, 0.02, i == 0)
@@ -78,7 +83,7 @@ func TestExchangeInEachBackward(t *testing.T) {
 			}
 		}
 		v := d.judgeSeen(map[string]float64{
-			"lock;/home/me/train.py:59 train;torch/_tensor.py:1 Tensor.backward":           0.42,
+			backward: 0.42,
 			"asleep;/home/me/train.py:58 train;torch/cuda/__init__.py:1 synchronize":       0.56,
 			"core;/home/me/train.py:50 train;torch/nn/modules/module.py:1 Module.__call__": 0.02,
 		})

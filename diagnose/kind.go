@@ -259,9 +259,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Code: {
 		"Python, or native code that the line calls",
-		"one call on whole arrays (NumPy, torch) instead of a loop in Python, or on the device for the whole batch. Do " +
-			"beforehand what is the same in every epoch, use functools.lru_cache for what repeats, and cut out the part " +
-			"that is used (a crop, a clip) first",
+		"once, before training, what is the same in every epoch (functools.lru_cache for what repeats). The rest: one call on " +
+			"whole arrays (NumPy, torch) instead of a loop in Python, or on the device for the whole batch, of the part that " +
+			"is used alone (a crop, a clip)",
 	},
 
 	Subprocess: {
@@ -392,15 +392,16 @@ var kindWords = map[Kind][2]string{
 	},
 	Collective: {
 		"the program itself exchanges values with the other ranks",
-		"losses and metrics every 50 steps, for the log, and all at once (torch.stack, then one all_reduce or " +
-			"reduce). Gradients by DistributedDataParallel, which exchanges them while backward runs. No barrier() " +
-			"in the loop. A rank with longer samples is waited for there: give each as many tokens, not as many " +
+		"losses and metrics that only the log needs: every 50 steps, and all at once (torch.stack, then one all_reduce or " +
+			"reduce). Gradients: once for each step of the optimizer, by DistributedDataParallel, which exchanges them " +
+			"while backward runs. No barrier() in the loop. A rank with longer samples is waited for there: give each as many tokens, not as many " +
 			"samples",
 	},
 	Exchanging: {
 		"ranks exchange their gradients in each backward, though several make a step of the optimizer",
 		"exchange them in the last backward of a step only: forward and backward of the others inside model.no_sync() " +
-			"(Accelerate: accelerator.accumulate(model); FSDP2: set_requires_gradient_sync(False)). backward() alone inside of " +
+			"(Accelerate: accelerator.accumulate(model); FSDP2: set_requires_gradient_sync(False) or, between replicas, " +
+			"set_requires_all_reduce(False)). backward() alone inside of " +
 			"it does nothing",
 	},
 	Copying: {

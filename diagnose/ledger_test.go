@@ -793,3 +793,47 @@ func TestSlowEnd(t *testing.T) {
 		}
 	}
 }
+
+// A validation every so many steps has its own advice. Beside other programs its waits for a core are its own, too.
+func TestEvaluationBetweenSteps(t *testing.T) {
+	for name, queues := range map[string]bool{"free": false, "beside others": true} {
+		d := newDiary()
+		state := recording.Series{Signal: recording.ThreadState, Subject: "thread/7"}
+		for i := range 600 {
+			rest := 0.0
+			if i%60 == 59 {
+				rest = 3
+			}
+			from := d.at + 0.02
+			d.step(1, recording.Train, 0, 0.02, rest, i == 0)
+			for at := from; at < d.at; at += 0.1 {
+				state.T, state.V = append(state.T, at), append(state.V, float64(recording.Running))
+			}
+		}
+		inside := "core;/home/me/train.py:70 evaluate_beam_search;/home/me/train.py:38 Model.next;stoker/emulated.py:201 Device.item"
+		v := d.judgeWith(map[string]float64{inside: 0.7, "asleep;/home/me/train.py:90 main;stoker/emulated.py:201 Device.item": 0.3}, queues, state)
+		between := v.Ledger.Find(diagnose.RowBetween)
+		if v.Headline() != diagnose.BetweenSteps || between.Line.Kind != diagnose.Evaluating || between.Line.Own.Line != 70 {
+			t.Errorf("%s: %s, %s (%s), %v s", name, v.Headline(), between.Line, between.Line.Kind, between.Seconds)
+		}
+	}
+}
+
+// judgeWith is judgeSeen with more series, on a machine of which other programs have the cores.
+func (d *diary) judgeWith(shares map[string]float64, others bool, more ...recording.Series) diagnose.Verdict {
+	d.judgeSeen(shares)
+	d.run.Series = append(d.run.Series, more...)
+	if others {
+		d.run.Facts.Machine = recording.Machine{CPUs: 2, Allowed: 2}
+		for signal, rate := range map[recording.Signal]float64{recording.MachineCPU: 2, recording.TreeCPU: 0.2, recording.ThreadQueue: 0.6} {
+			s := recording.Series{Signal: signal, Subject: map[recording.Signal]string{
+				recording.MachineCPU: "machine", recording.TreeCPU: "tree", recording.ThreadQueue: "thread/7",
+			}[signal]}
+			for at := 0.0; at <= d.at; at++ {
+				s.T, s.V = append(s.T, at), append(s.V, rate*at)
+			}
+			d.run.Series = append(d.run.Series, s)
+		}
+	}
+	return judge.Judge(&d.run)
+}

@@ -155,6 +155,9 @@ func (f *filler) nameEdge(r *diagnose.Row) {
 		if seconds := min(most, often*line.Seconds); seen.Looks >= diagnose.FewLooks &&
 			seconds >= diagnose.NamedLine*r.Seconds {
 			r.Line, r.LineShare = line.Line, min(1, seconds/r.Seconds)
+			if host := min(r.Idle, seconds); most == outside && host > 0 { // the loader is not asked meanwhile
+				r.Waits = sortWaits(map[diagnose.WaitFor]float64{diagnose.WaitHost: host, diagnose.WaitInput: r.Idle - host})
+			}
 			return
 		}
 	}
@@ -283,7 +286,7 @@ func (f *filler) besideSteps() float64 {
 		}
 		all += line.Seconds
 	}
-	if !(first >= diagnose.NamedLine*all) {
+	if !(all > 0) || first < diagnose.NamedLine*all {
 		return 0
 	}
 	return on / all
@@ -356,7 +359,7 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 	return diagnose.Line{}, math.NaN()
 }
 
-// lineOfExchange is the line of backward, if ranks that make several batches between two steps of the optimizer spend most
+// lineOfExchange is the line of backward, or of the program's own exchange of gradients, if ranks that make several batches between two steps of the optimizer spend most
 // of the time between steps there: what they exchange in it, they need in the last one only.
 func (f *filler) lineOfExchange(seconds float64) (diagnose.LoopLine, bool) {
 	launches := f.Parts.Host > f.Parts.Long
@@ -364,7 +367,8 @@ func (f *filler) lineOfExchange(seconds float64) (diagnose.LoopLine, bool) {
 		return diagnose.LoopLine{}, false
 	}
 	line, spent := diagnose.BusiestFunction(f.LoopLines.Lines, func(line diagnose.LoopLine) bool {
-		return line.Own.File != "" && line.Kind == diagnose.Launching && strings.Contains(line.Call.Function, "backward")
+		own := line.Kind == diagnose.Collective && recording.ContainsAny(line.Own.Function, "backward", "grad")
+		return line.Own.File != "" && (own || line.Kind == diagnose.Launching && strings.Contains(line.Call.Function, "backward"))
 	})
 	line.Kind = diagnose.Exchanging
 	return line, f.LoopLines.Looks >= diagnose.FewLooks && spent >= mostlyWork*seconds && spent > 0

@@ -28,8 +28,9 @@ type item struct {
 
 // section is a part of a page with its title; "" for none.
 type section struct {
-	title string
-	items []item
+	title   string
+	ordered bool // no item is shown without those of its rank before it, as of a numbered list
+	items   []item
 }
 
 // add adds an item.
@@ -84,6 +85,7 @@ func (p *page) choose(sections []section) map[[2]int]bool {
 	begun := map[int]bool{}
 	for r := always; r <= onlyAll; r++ {
 		for i, s := range sections {
+			broken := false
 			for j, it := range s.items {
 				if it.rank != r {
 					continue
@@ -99,11 +101,11 @@ func (p *page) choose(sections []section) map[[2]int]bool {
 						needs++
 					}
 				}
-				if r < onlyAll && needs <= room {
+				if r < onlyAll && needs <= room && !broken {
 					chosen[[2]int{i, j}], begun[i] = true, true
 					room -= needs
 				} else {
-					left += needs
+					left, broken = left+needs, s.ordered
 				}
 			}
 		}

@@ -291,7 +291,7 @@ func rate(v diagnose.Verdict) string {
 
 // changes prints the fixes, largest gain first, and what gains too little.
 func changes(plan advise.Plan, v diagnose.Verdict) section {
-	s := section{title: "what to change"}
+	s := section{title: "what to change", ordered: true}
 	if len(plan.Fixes) > 0 {
 		if plan.Replay != nil {
 			s.add(detail, func(p *page) { p.printWrapped("  ", "  ", replayText(*plan.Replay)) })
