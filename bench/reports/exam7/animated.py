@@ -45,13 +45,13 @@ class WanTransformer:
     def forward(self, time):
         for block in range(BLOCKS):
             self.prepare(time + block)
-            self.gpu.launch(0.00012, f"attention {block}")
-            self.gpu.launch(0.00010, f"mlp {block}")
+            self.gpu.launch(0.00005, f"attention {block}")
+            self.gpu.launch(0.00004, f"mlp {block}")
 
     def backward(self):
         for block in reversed(range(BLOCKS)):
             self.prepare(float(block))
-            self.gpu.launch(0.00040, f"backward {block}")
+            self.gpu.launch(0.00016, f"backward {block}")
 
 
 def train_one_step(gpu, model, batches):

@@ -54,8 +54,8 @@ class MPT:
     def forward_backward(self, ids):
         self.gpu.copy(ids.nbytes * 2, pinned=True, non_blocking=True)
         for layer in range(self.layers):
-            self.gpu.launch(0.00018, f"block {layer}")
-        self.gpu.launch(0.0043, "backward")
+            self.gpu.launch(0.00012, f"block {layer}")
+        self.gpu.launch(0.003, "backward")
 
 
 def split(batch):
@@ -78,7 +78,7 @@ def main():
                 tokens = sum(get_tokens_per_batch(micro) for micro in split(batch))
             for micro in split(batch):
                 model.forward_backward(micro["input_ids"])
-            gpu.launch(0.002, "decoupled lionw")
+            gpu.launch(0.0015, "decoupled lionw")
             loss = gpu.item() / tokens
             batches, samples = batches + 1, samples + BATCH
             if batches % 50 == 0:

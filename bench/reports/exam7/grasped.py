@@ -30,7 +30,7 @@ class Grasps:
         for i in range(BATCH):
             picture = self.shard[self.draw.randrange(64)].copy()
             depth = 0.6 + 0.1 * self.draw.random()
-            for _ in range(20):  # noise of the sensor, spot by spot
+            for _ in range(50):  # noise of the sensor, spot by spot
                 row, column = self.draw.randrange(2, SIDE - 2), self.draw.randrange(2, SIDE - 2)
                 for y in range(row - 2, row + 3):
                     for x in range(column - 2, column + 3):

@@ -14,7 +14,7 @@ from common import FIX, done, over
 from stoker.emulated import Device
 from torch.utils.data import DataLoader, Dataset
 
-MAX_LENGTH, BATCH = 64, 16
+MAX_LENGTH, BATCH = 128, 16
 
 
 class Europarl(Dataset):

@@ -49,9 +49,9 @@ class TEDD1104:
         losses = []
         for at in range(0, EXAMPLES, BATCH):
             self.gpu.copy(pictures[at : at + BATCH].nbytes + keys[at : at + BATCH].nbytes)
-            self.gpu.launch(0.03, "resnet18 of each picture")
-            self.gpu.launch(0.012, "lstm")
-            self.gpu.launch(0.078, "backward, sgd")
+            self.gpu.launch(0.02, "resnet18 of each picture")
+            self.gpu.launch(0.008, "lstm")
+            self.gpu.launch(0.05, "backward, sgd")
             losses.append(self.gpu.item())
         return sum(losses) / len(losses)
 

@@ -1,7 +1,7 @@
 """A detector in mixed precision; hooks around the step keep a trailing mean of its weights."""
 
 # https://github.com/facebookresearch/d2go/pull/494
-# Cause: the mean is updated in the hook after the step, weight by weight: the CPU takes 20 ms, and the GPU has nothing to do.
+# Cause: the mean is updated in the hook after the step, weight by weight: the CPU takes 20 ms, while the GPU has nothing to do.
 # Fix: update it after backward and before the optimizer, while the CPU would wait for the backward anyway.
 # Line: 42 to 48, EMAHook.update, from after_step at 56.
 
@@ -87,7 +87,7 @@ class AMPTrainer:
 def main():
     torch.set_num_threads(1)
     gpu = Device(spin=False)
-    model = torch.nn.Sequential(*[layer for _ in range(230) for layer in (torch.nn.Linear(6, 6), torch.nn.BatchNorm1d(6))])
+    model = torch.nn.Sequential(*[layer for _ in range(90) for layer in (torch.nn.Linear(6, 6), torch.nn.BatchNorm1d(6))])
     loader = DataLoader(Coco(), 8, shuffle=True, num_workers=1, pin_memory=True, persistent_workers=True)
     trainer = AMPTrainer(gpu, loader, [EMAHook(gpu, model.state_dict())])
     trainer.train()

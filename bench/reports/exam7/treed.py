@@ -91,7 +91,7 @@ def main():
         memory.states[steps % SIZE] = numpy.random.randint(0, 255, (56, 56), dtype=numpy.uint8)[::2, ::2]  # the game
         indices, states, rewards = memory.sample(32)
         gpu.copy(states.nbytes + rewards.nbytes)
-        gpu.launch(0.0055, "learn")
+        gpu.launch(0.0036, "learn")
         loss = numpy.random.rand(32).astype(numpy.float32) + gpu.item()
         memory.tree.update(indices, loss**0.5 + 1e-3)
         steps += 1

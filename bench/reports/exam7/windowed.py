@@ -32,7 +32,7 @@ class Table:
 def make_metadata(count):
     draw = numpy.random.default_rng(0)
     columns = {name: draw.integers(0, 9, count) for name in ("target", "i_window_in_trial", "subject", "session", "run")}
-    columns |= {f"impedance of channel {i}": draw.random(count) for i in range(44)}
+    columns |= {f"impedance of channel {i}": draw.random(count) for i in range(130)}
     columns |= {name: draw.choice(["left", "right", "feet", "tongue"], count) for name in ("hand", "cue", "block")}
     columns["i_start_in_trial"] = draw.integers(0, 700, count)
     return Table(columns)
