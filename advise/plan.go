@@ -187,7 +187,7 @@ func (a adviser) ownLine() []Fix {
 	return []Fix{fix}
 }
 
-// onePassEach is the reason for many reads of a program that no DataLoader feeds that reading at once does not help.
+// onePassEach is advice for a program without a DataLoader that reads one result for each pass of its model.
 const onePassEach = "if each pass of the model has one input (a game, a beam, a sequence): several in one pass, and one read " +
 	"for all. If values of a tensor are read one by one: "
 

@@ -30,9 +30,9 @@ func (f *filler) heldInRare(rare float64) float64 {
 	return max(0, rare*wanted/looks-f.workBeside())
 }
 
-// workBeside is for how long samples find the launching thread awake on lines of the program that are
-// neither steps nor the loader's, or in a function that evaluates. A line that waits for the device, launches or takes batches over
-// does so in all of its samples.
+// workBeside is for how long samples find the launching thread awake on lines of the program that are neither steps nor
+// the loader's, or in a function that evaluates. A line that waits for the device, launches or takes batches over does
+// so in all of its samples.
 func (f *filler) workBeside() (seconds float64) {
 	steps := map[recording.Place]bool{}
 	for _, line := range f.LoopLines.Lines {

@@ -359,8 +359,8 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 	return diagnose.Line{}, math.NaN()
 }
 
-// lineOfExchange is the line of backward, or of the program's own exchange of gradients, if ranks that make several batches between two steps of the optimizer spend most
-// of the time between steps there: what they exchange in it, they need in the last one only.
+// lineOfExchange is the line of backward, or of the program's own exchange of gradients, if ranks that accumulate gradients
+// over several batches spend most of the time between steps there. They need to exchange in the last backward only.
 func (f *filler) lineOfExchange(seconds float64) (diagnose.LoopLine, bool) {
 	launches := f.Parts.Host > f.Parts.Long
 	if launches || !exchanges(f.Case) || !(f.optimizedPerStep() < mostlyAccumulates) {
