@@ -1,4 +1,4 @@
-"""All workers start again at each epoch, and the loop waits for its first batch each time (huggingface/pytorch-image-models#140)."""
+"""All workers start again at each epoch, and the loop has no batch until they have started (huggingface/pytorch-image-models#140)."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Reward functions ask a server one answer after the other, while the device waits (huggingface/trl#4567, #3426)."""
+"""Reward functions ask a server one answer after the other, while the device idles (huggingface/trl#4567, #3426)."""
 
 import asyncio
 import http.client

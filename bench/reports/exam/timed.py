@@ -1,4 +1,4 @@
-"""The loop waits for the device in each step, only to note how long the step took (pytorch/torchtitan#134)."""
+"""The loop synchronizes with the device in each step, only to note how long the step took (pytorch/torchtitan#134)."""
 
 import time
 

@@ -14,7 +14,7 @@ NODATA = 65535
 
 
 class Row:
-    """A row of mixed types, as a table gives one: values by name, each taken by itself."""
+    """A row of mixed types, as a table gives one: values by name, each taken alone."""
 
     def __init__(self, columns, idx):
         self.values = {name: column[idx] for name, column in columns.items()}

@@ -15,7 +15,7 @@ class Faces(Dataset):
 
 
 class StyledConvBlock(torch.nn.Module):
-    """Small parameters as a styled block has them: what it costs the host is real, what it computes is not."""
+    """Small parameters as a styled block has them: its cost on the host is real, its result is not."""
 
     def __init__(self, gpu, seconds):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Workers start anew in each epoch, and each opens its storage again (open-mmlab/mmpose#923)."""
+"""Workers start again in each epoch, and each opens its storage again (open-mmlab/mmpose#923)."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The loop waits until each checkpoint is written and put together into one file (NVIDIA-NeMo/Automodel#635)."""
+"""The loop stops until each checkpoint is written and put together into one file (NVIDIA-NeMo/Automodel#635)."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""A generator reads and warps the faces of the next batch while the device waits (shaoanlu/faceswap-GAN#77)."""
+"""A generator reads and warps the faces of the next batch while the device idles (shaoanlu/faceswap-GAN#77)."""
 
 import io
 import queue

@@ -1,4 +1,4 @@
-"""Maps of all variables are drawn after each epoch while the device waits (m2lines/Samudra#456)."""
+"""Maps of all variables are drawn after each epoch while the device idles (m2lines/Samudra#456)."""
 
 import io
 

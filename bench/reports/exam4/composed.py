@@ -1,4 +1,4 @@
-"""A logger looks through the run's folder and hands its files on after each batch (mosaicml/composer#80)."""
+"""A logger searches the run's folder and hands its files on after each batch (mosaicml/composer#80)."""
 
 import hashlib
 import json

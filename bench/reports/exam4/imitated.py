@@ -12,7 +12,7 @@ EXPERT_STEPS = 1_000_000
 
 
 class Walker:
-    """Stands for a simulated body: about half a millisecond a step."""
+    """A simulated body: about half a millisecond a step."""
 
     def __init__(self):
         self.draw = numpy.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Workers are spawned anew in each short epoch (boreshkinai/delta-interpolator#3)."""
+"""Workers are spawned again in each short epoch (boreshkinai/delta-interpolator#3)."""
 
 import numpy
 import torch

@@ -25,7 +25,7 @@ class CSRGraph:
 
 
 def to_block(seeds, neighbours):
-    """Number the nodes of a layer anew, seeds first."""
+    """Number the nodes of a layer again, seeds first."""
     nodes, inverse = numpy.unique(numpy.concatenate([seeds, neighbours.ravel()]), return_inverse=True)
     return nodes, torch.from_numpy(inverse[len(seeds) :].reshape(neighbours.shape))
 

@@ -17,7 +17,7 @@ class TrainerConfig:
 
 
 class Tokenizer:
-    """Stands for a tokenizer: the corpus was tokenized before training began."""
+    """A stand-in for a tokenizer: the corpus was tokenized before training began."""
 
     def __init__(self, seed=0):
         self.draw = random.Random(seed)

@@ -50,7 +50,7 @@ class Tree:
 
 
 def head_to_tree(head, length, prune, subj_pos, obj_pos):
-    """The part of a dependency tree that lies near the path between two words."""
+    """The part of a dependency tree near the path between two words."""
     head = head[:length].tolist()
     subj = [i for i in range(length) if subj_pos[i] == 0]
     obj = [i for i in range(length) if obj_pos[i] == 0]

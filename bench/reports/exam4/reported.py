@@ -1,4 +1,4 @@
-"""A report waits until the checkpoint of the epoch lies in remote storage (ray-project/ray#48801)."""
+"""A report is held up until the checkpoint of the epoch is in remote storage (ray-project/ray#48801)."""
 
 import http.client
 import http.server

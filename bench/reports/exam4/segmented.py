@@ -26,7 +26,7 @@ def first(batch):
 
 
 class Panel:
-    """What is known of each cell: made from tables when the run begins."""
+    """Facts about each cell: made from tables when the run begins."""
 
     def __init__(self, cells=120_000):
         draw = random.Random(0)

@@ -1,4 +1,4 @@
-"""The trainer waits for the device after each step, to print how long parts took (HuguesTHOMAS/KPConv-PyTorch#22)."""
+"""The trainer synchronizes after each step, to print how long parts took (HuguesTHOMAS/KPConv-PyTorch#22)."""
 
 import time
 

@@ -54,7 +54,7 @@ def corpus_bleu(references, hypotheses):
 
 
 class ErrorCalculator:
-    """BLEU of what the decoder found likeliest, as a report beside the loss."""
+    """BLEU of what the decoder found likeliest, as a report with the loss."""
 
     def __init__(self, char_list):
         self.char_list = char_list

@@ -1,4 +1,4 @@
-"""An optimizer dispatches each operation for each parameter by itself (microsoft/dion#63)."""
+"""An optimizer dispatches each operation for each parameter separately (microsoft/dion#63)."""
 
 import numpy
 import torch

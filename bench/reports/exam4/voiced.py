@@ -40,7 +40,7 @@ class SpeechToTextDataset(Dataset):
 
 
 class SmartBatchingSampler(Sampler):
-    """Recordings of like length stand beside each other; bins come in random order."""
+    """Recordings of like length are next to each other; bins come in random order."""
 
     def __init__(self, data_source, batch_size):
         self.data_source, self.batch_size = data_source, batch_size

@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 
 class NllbTokenizer:
-    """Stands for a sentencepiece model: a number for each word."""
+    """A stand-in for a sentencepiece model: a number for each word."""
 
     def __init__(self, lang):
         self.lang = lang

@@ -1,4 +1,4 @@
-"""A detector whose pictures come with boxes, kinds, areas and more, each a tensor of its own."""
+"""A detector whose pictures come with boxes, kinds, areas and more, each in a separate tensor."""
 
 # https://github.com/roboflow/rf-detr/pull/1399
 # Cause: each worker's batch has 114 small tensors: each crosses to the main process as a shared memory of its own.

@@ -1,4 +1,4 @@
-"""A language model whose norms and heads have an optimizer of their own, tensor by tensor."""
+"""A language model whose norms and heads have their own optimizer, tensor by tensor."""
 
 # https://github.com/microsoft/dion/pull/63
 # Cause: the optimizer's foreach step still dispatches one operation per tensor on the CPU: 138 ms a step for 13 ms of

@@ -1,4 +1,4 @@
-"""Deep Q-learning of Atari games: what was seen lies in the host's memory."""
+"""Deep Q-learning of Atari games: the replay memory is in host memory."""
 
 # https://github.com/tambetm/simple_dqn/pull/8
 # Cause: each minibatch is gathered state by state on the host, turned to CHWN, and copied: 260 steps a second.
