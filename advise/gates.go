@@ -104,7 +104,7 @@ const leastKinds = 5
 func (g *gain) checkTrial() string {
 	kernels, kinds, steps := g.verdict.Grounds.Kernels, g.verdict.Grounds.Kinds, len(g.costs.Window.Steps)
 	if steps < fewRepeats && 0 < kernels && kernels < leastPass && g.changes(ofLaunches) {
-		return fmt.Sprintf("%s in the file, and no step comes twice: a program that starts looks so",
+		return fmt.Sprintf("%s in the file, and none of its steps is known to come again: a start or a trial looks so",
 			quantity.Many(kernels, "kernel"))
 	}
 	if g.run.Facts.StepsFrom == recording.OneRun && g.changes(ofLaunches) {

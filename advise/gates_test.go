@@ -122,7 +122,7 @@ func TestGainsAreAboutWhatLimits(t *testing.T) {
 		"a start": {
 			stoker.Compile, "reduce-overhead", diagnose.LaunchBound, 0.3,
 			diagnose.Grounds{Kernels: 31, Kinds: 9},
-			1, 1, "no step comes twice",
+			1, 1, "none of its steps is known to come again",
 		},
 		"two short steps": {
 			stoker.Compile, "reduce-overhead", diagnose.LaunchBound, 0.3,

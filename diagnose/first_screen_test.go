@@ -51,7 +51,7 @@ func TestNoKernelsDoNotRepeat(t *testing.T) {
 			}
 		})
 		v, _ := judged(t, p)
-		if got := strings.Contains(strings.Join(v.Warnings, " "), "no kernels repeat"); got != want {
+		if got := strings.Contains(strings.Join(v.Warnings, " "), "its kernels show no steps"); got != want {
 			t.Errorf("%d kernels: %q", kernels, v.Warnings)
 		}
 	}

@@ -88,15 +88,15 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 		whole[0].start = 0 // what launched it is not in the file: the recorder was there already
 	}
 	if repeats > 0 {
-		said := fmt.Sprintf("%s: the kernels repeat %d times, and others come before and after. These may be layers: all "+
-			"of it is taken as one step.", f.missing, repeats)
+		said := fmt.Sprintf("%s: the kernels repeat %d times, as layers of one pass do: all of it is taken as one "+
+			"step.", f.missing, repeats)
 		return rhythm{whole, fmt.Sprintf(recording.OnePass+" %d layers", repeats), said}
 	}
 	all := "all of it"
 	if loaded > 0 {
 		all = "what comes after the model is on the device"
 	}
-	why := ", and no kernels repeat in it from begin to end"
+	why := ", and its kernels show no steps"
 	if len(f.t.Device.Start) == 0 {
 		why = ""
 	}

@@ -94,7 +94,7 @@ func TestRepeating(t *testing.T) {
 			m.kernel(name, 100*n+10*int64(i))
 		}
 	}
-	m.find(t, 1, "may be layers")
+	m.find(t, 1, "as layers of one pass do")
 
 	m = timeline() // the layers of a model repeat as well, and are no steps
 	for n := range int64(6) {
@@ -105,7 +105,7 @@ func TestRepeating(t *testing.T) {
 	for i := range int64(50) {
 		m.kernel("rest "+string(rune('A'+i)), 100+10*i)
 	}
-	m.find(t, 1, "no kernels repeat in it")
+	m.find(t, 1, "its kernels show no steps")
 	m.find(t, 1, "all of it is taken as one step")
 }
 
@@ -149,7 +149,7 @@ func (m *made) pass(weights int) {
 func TestLayersThatAreLoadedOnTheirWay(t *testing.T) {
 	m := timeline()
 	m.pass(8)
-	m.find(t, 1, "may be layers")
+	m.find(t, 1, "as layers of one pass do")
 
 	m = timeline()
 	m.pass(1)
@@ -165,7 +165,7 @@ func TestLayersThatAreLoadedOnTheirWay(t *testing.T) {
 	}
 	f.Start, f.End = append(f.Start, 0), append(f.End, 1000e6)
 	f.Name, f.Thread = append(f.Name, m.name("model.py(343): forward")), append(f.Thread, 0)
-	m.find(t, 1, "may be layers")
+	m.find(t, 1, "as layers of one pass do")
 	f.Name[0] = m.name("train.py(12): train_epoch") // a loop around steps encloses them as well
 	m.find(t, 9, "the kernels repeat 9 times")
 }
