@@ -33,6 +33,9 @@ func (p Plan) FindAnswer(f diagnose.Finding) (fix *Fix, denied string) {
 			names = append(names, c.Setting)
 		}
 	}
+	if advice, worded := inWords[f.Name]; worded && len(f.Settings) == 0 {
+		names = append(slices.Clone(names), advice.name)
+	}
 	for _, name := range names {
 		at := slices.IndexFunc(p.Fixes, func(fix Fix) bool {
 			return slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return c.Setting == name })

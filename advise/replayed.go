@@ -343,7 +343,8 @@ func (a adviser) boundByFindings(plan *Plan) {
 	verdict := a.verdict
 	verdict.Findings = slices.DeleteFunc(slices.Clone(verdict.Findings), func(f diagnose.Finding) bool {
 		if len(f.Settings) == 0 {
-			return !overlaps(f)
+			_, worded := inWords[f.Name]
+			return !overlaps(f) && !worded
 		}
 		_, unknown := replay.EditOf(f.Settings[:1])
 		_, rejected := plan.verdictOn(string(f.Settings[0].Setting))

@@ -20,6 +20,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 	var fixes []Fix
 	for _, f := range a.verdict.Findings {
 		if !overlaps(f) && len(f.Settings) == 0 || !(f.Saves > 0) || plan.holds(f) {
+			a.refuseWords(plan, f)
 			continue
 		}
 		name := Overlap
@@ -55,6 +56,28 @@ func (a adviser) proposeTraced(plan *Plan) {
 		func(i, j int) bool { return fixes[i].Forecast.Speedup.High > fixes[j].Forecast.Speedup.High })
 	plan.Fixes = append(plan.Fixes, fixes...)
 	slices.SortStableFunc(plan.Fixes, func(f, g Fix) int { return cmp.Compare(learns(f), learns(g)) })
+}
+
+// inWords are what findings advise in the words of other frameworks than PyTorch, and the setting with the same aim.
+var inWords = map[string]struct {
+	name stoker.Setting
+	like stoker.Change
+}{
+	diagnose.FindingElementwiseChains: {"fusion", stoker.Change{Setting: stoker.Compile, To: "default"}},
+	diagnose.FindingNoTensorCores:     {"fewer bits", stoker.Change{Setting: stoker.Precision, To: "bf16"}},
+}
+
+// refuseWords refuses what a finding advises in words, if it is for another limit than that of the steps.
+func (a adviser) refuseWords(plan *Plan, f diagnose.Finding) {
+	advice, known := inWords[f.Name]
+	framework := a.verdict.Grounds.Framework
+	if !known || framework == "" || diagnose.IsBare(framework) || len(f.Settings) > 0 || a.verdict.Class == diagnose.Unknown {
+		return
+	}
+	g := gain{evidence: a.onEvidence(nil), fix: &Fix{Changes: []stoker.Change{advice.like}}}
+	if why := g.checkAim(); why != "" {
+		plan.Rejected = append(plan.Rejected, Rejected{Name: string(advice.name), Why: why, Gate: Program})
+	}
 }
 
 // launchesFrom says which line of a live run launches most, if launching takes much of the launching thread's time.

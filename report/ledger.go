@@ -20,7 +20,7 @@ type LedgerLine struct {
 // the order of the run; none if only one row remains.
 func LedgerLines(l diagnose.Ledger) (lines []LedgerLine) {
 	for _, r := range l.Rows {
-		if r.Share >= diagnose.ShownRow {
+		if r.Share >= diagnose.ShownRow || r.Name == diagnose.RowJudged {
 			lines = append(lines, LedgerLine{
 				string(r.Name), quantity.AboutSeconds(r.Seconds), quantity.Percent(r.Share), timesText(r), idleText(r),
 				r.Line.Short(),

@@ -27,6 +27,8 @@ type page struct {
 	b     strings.Builder
 	style Style
 	terms []term // still to be explained at their first use
+
+	numbered int // findings written so far
 }
 
 // newPage begins a page about the values that pointers point to. This is the only place where

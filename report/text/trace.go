@@ -205,7 +205,8 @@ func (p *page) places(r report.TraceReport) section {
 			if f.Share > 0 {
 				worth = fmt.Sprintf(" (%s of the window)", quantity.Percent(f.Share))
 			}
-			fmt.Fprintf(&p.b, "  %d. %s%s\n", i+1, p.makeBold(f.Name), worth)
+			p.numbered++ // those that fit, without a hole
+			fmt.Fprintf(&p.b, "  %d. %s%s\n", p.numbered, p.makeBold(f.Name), worth)
 			p.printWrapped("     ", "     ", report.Shorten(f.Text, 600))
 			if where := report.DescribePlace(f); where != "" {
 				p.printWrapped("     at   ", "          ", where)

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/diagnose/operators"
@@ -228,6 +230,29 @@ func TestExposedFirst(t *testing.T) {
 		said, gpu := strings.Index(b.String(), "  exchange collectives"), strings.Index(b.String(), "  GPU 0 ")
 		if said < 0 || gpu < 0 || said < gpu != first {
 			t.Errorf("collectives %d ns earlier: told at %d, the device at %d\n%.1500s", earlier, said, gpu, b.String())
+		}
+	}
+}
+
+// Findings that are shown have numbers without a hole, whatever is left out between them.
+func TestFindingsAreNumberedAsShown(t *testing.T) {
+	r := reported(tracedRun(1), operators.Options{Top: 10})
+	r.Verdict.Findings = []diagnose.Finding{
+		{Name: "one", Text: "one", Share: 0.5},
+		{Name: "two", Text: "two", Share: 0.001},
+		{Name: "three", Text: "three", Share: 0.2},
+	}
+	for all, want := range map[bool]string{false: "12", true: "123"} {
+		var b bytes.Buffer
+		if err := text.WriteTrace(&b, r, text.Style{All: all}); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, found := range regexp.MustCompile(`(?m)^  (\d)\. (one|two|three)\b`).FindAllStringSubmatch(b.String(), -1) {
+			got += found[1]
+		}
+		if got != want {
+			t.Errorf("all %t: %q, want %q\n%s", all, got, want, b.String())
 		}
 	}
 }
