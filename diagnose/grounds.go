@@ -23,6 +23,8 @@ type Grounds struct {
 	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
 	OwnReduce bool               // a trace shows the host's operators, and no DistributedDataParallel
+	FewSends  bool               // a trace's steps have so few collectives that larger ones gain nothing
+	HalfSends bool               // most of what a trace's collectives add up is of 16 bit
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
 	Joined    bool               // direct links between the machine's devices: NVLink, Infinity Fabric
 	OneOwner  bool               // one process drives several devices
@@ -49,6 +51,7 @@ type HostWork struct {
 	In    string // the function, operator or range with most of it; "" if nothing of it was recorded
 	First bool   // most of the longest gap is before the first kernel
 	Once  bool   // one gap of the only step has most of it
+	Waits bool   // most of the long gaps pass inside calls that wait for something else than the judged device
 }
 
 // launchers are parts of the names of calls whose own work is to launch the device's.
@@ -253,7 +256,23 @@ func (g Grounds) ExchangeAdvice() string {
 	return advice
 }
 
+// FitExchange takes from advice on collectives what the file shows to be done or to gain nothing.
+func (g Grounds) FitExchange(advice string) string {
+	if g.FewSends {
+		advice = sentInFew.Replace(advice)
+	}
+	if g.HalfSends {
+		advice = sentInHalf.Replace(advice)
+	}
+	return advice
+}
+
 var (
+	sentInFew = strings.NewReplacer("larger buckets, ", "", ", several in a call", "", ", several tensors in a call", "",
+		"Larger batches share a collective's latency. ", "")
+	sentInHalf = strings.NewReplacer("gradients in bf16 (ddp_comm_hooks.bf16_compress_hook), ", "", "gradients in bf16, ", "",
+		"16 bit or 8 bit", "8 bit", ", gradients in 16 bit", "", ", in 16 bit", "")
+
 	joinedAlready = strings.NewReplacer(", or ranks joined by NVLink", "", ", ranks joined by NVLink, a", ", or a")
 	devicesOfOne  = strings.NewReplacer("ranks", "devices", "from rank to rank", "from device to device")
 )

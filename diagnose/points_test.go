@@ -176,7 +176,7 @@ func TestGraphCaptureIsNotJudged(t *testing.T) {
 			p.captures(40)
 		}
 		v, plan := judged(t, p)
-		if v.Class != diagnose.Unknown || len(plan.Fixes) > 0 || len(v.Findings) > 0 {
+		if v.Class != diagnose.StartUp || len(plan.Fixes) > 0 || len(v.Findings) > 0 {
 			t.Errorf("%d captures: %s, findings %v, fixes %v", n, v.Class, v.Findings, plan.Fixes)
 		}
 		if len(v.Evidence) == 0 || !strings.Contains(v.Evidence[0].Text, "graph capture") {

@@ -180,8 +180,16 @@ type Traced struct {
 	Contradictions []string // sentences; nil if live and trace agree
 }
 
-// Do is what to do about a verdict's class: its word on the list, if the machine can follow it.
+// Do is what to do about a verdict's class: its word on the list, if the machine can follow it and the file does not
+// show it done.
 func (v *Verdict) Do() string {
+	if v.Class == NetworkBound {
+		return v.Grounds.FitExchange(v.do())
+	}
+	return v.do()
+}
+
+func (v *Verdict) do() string {
 	if v.Class == ComputeOnCPU && v.Grounds.Hidden {
 		return "let the program see a GPU: " + showDevice
 	}
@@ -216,6 +224,9 @@ func (v *Verdict) Do() string {
 	}
 	if do := v.Grounds.fewerBytes(); v.Class == TransferBound && do != "" {
 		return do
+	}
+	if v.Class == CPUBound && v.Grounds.HostWork.Waits {
+		return "see what that call waits for (stoker trace --timeline FILE shows all threads and devices)"
 	}
 	if k := v.Shares.Kernel + v.Shares.Copy; v.Class == CPUBound && v.Device >= 0 && k > 0 && k < littleToHide {
 		return fmt.Sprintf("do less of it, or make it faster: the device works %s of the window, too little to hide it "+

@@ -375,6 +375,19 @@ func ExchangeOf(name string) Exchange {
 	return UnknownExchange
 }
 
+// Receives reports whether an operator of a timeline of TensorFlow waits for a tensor of another process.
+func Receives(name string) bool { return strings.HasSuffix(name, ":RecvTensor") }
+
+// SendsHalf reports whether a collective's kernel adds up numbers of 16 bit, and whether its name tells.
+func SendsHalf(kernel string) (half, told bool) {
+	if ExchangeOf(kernel) != Gradients {
+		return false, false
+	}
+	lower := strings.ToLower(kernel)
+	half = ContainsAny(lower, "bf16", "f16", "half", "bfloat")
+	return half, half || ContainsAny(lower, "f32", "f64", "float", "double")
+}
+
 // DataShaped reports whether an operator's result is as long as its data tell, so that the host waits for the number.
 func DataShaped(name string) bool {
 	switch name {

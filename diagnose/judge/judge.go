@@ -56,7 +56,7 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	v.Doubts, v.Recorder, v.Replay = c.Doubts, c.Recorder, c.Replay
 	v.Paced = c.Paced && v.Class.Is(diagnose.GPUBound)
 	v.Warnings = slices.Concat(c.Doubts, c.Warnings, without(run.Warnings, c.Doubts))
-	if len(c.CPUWork) > 0 { // there is no device to record
+	if c.WorksRecorded == 0 { // the verdict says so, and what to record
 		v.Warnings = slices.DeleteFunc(v.Warnings, func(said string) bool {
 			return strings.HasPrefix(said, recording.NoDeviceWork)
 		})

@@ -23,6 +23,8 @@ func cutEvidence(c *diagnose.Case) []diagnose.Evidence {
 // withoutWork says why nothing was decided of a trace that holds no work of a device.
 func withoutWork(c *diagnose.Case) []diagnose.Evidence {
 	switch {
+	case len(c.HostReceives) > 0:
+		return c.HostReceives
 	case len(c.Doubts) > 0:
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
 			"the file is damaged, and what is left of it holds no work of a device: whether the program computes on one "+
@@ -36,13 +38,11 @@ func withoutWork(c *diagnose.Case) []diagnose.Evidence {
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device", "%s", sayUnrecorded(c))
 	case !c.ModelComputes:
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
-			"the trace holds no work of a device and no operator of a model: nothing tells what computes (%s)",
-			c.Grounds.RecordDevice())
+			"the trace holds no work of a device and no operator of a model: nothing tells what computes")
 	}
 	return diagnose.AddEvidence(nil, 0, "events", "trace.device",
 		"the trace holds no work of a device, so that its idle time is not known: either the model computes on "+
-			"the CPU, or the profiler was not asked for the device (%s)",
-		c.Grounds.RecordDevice())
+			"the CPU, or the profiler was not asked for the device")
 }
 
 // unknownEvidence says why nothing was decided.
@@ -118,13 +118,11 @@ func sumUnlinked(causes []diagnose.Cause) (share float64) {
 
 // sayUnrecorded says that a device was used, or could be, and that its work is not in the trace.
 func sayUnrecorded(c *diagnose.Case) string {
-	how := c.Grounds.RecordDevice()
 	if c.DeviceListed {
 		return fmt.Sprintf("the trace lists %s and holds none of its work: whether the program computes on it is not "+
-			"known (%s)", c.DeviceSign, how)
+			"known", c.DeviceSign)
 	}
-	return fmt.Sprintf("the GPU was used and not recorded: %s, and the trace holds no work of a device "+
-		"(%s)", c.DeviceSign, how)
+	return fmt.Sprintf("the GPU was used and not recorded: %s, and the trace holds no work of a device", c.DeviceSign)
 }
 
 // takenByItself says that a trace comes without being asked for, of PyTorch.

@@ -44,6 +44,9 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 			c.Grounds.Record = "record again without another profiler beside this one, with a CUPTI of the driver's version, " +
 				"or under nsys profile"
 		}
+		if len(c.HostReceives) > 0 {
+			c.Grounds.Record = "send fewer and larger tensors from process to process: a faster device is worth little here"
+		}
 		if len(c.Doubts) > 0 {
 			c.Grounds.Record = "take the whole file, or record again: what this one lost may be the device's work"
 		}
@@ -57,6 +60,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	t.fillRest(c, run)
 	c.Rows = t.listRows(run)
 	c.RankComparison, c.Findings, c.TooFewSteps = t.describeRanks(), t.findAll(), false
+	t.grounds.HostWork.Waits = t.holdsHost()
 	c.Grounds.HostWork = t.grounds.HostWork
 	for i := range c.Findings {
 		c.Findings[i] = t.applyGrounds(c.Findings[i])
@@ -127,6 +131,9 @@ func (t *filler) hidesHost() bool {
 	return diagnose.HidesHost(t.d.Share(t.d.Causes[idle.Unlinked]), t.d.Share(t.d.Idle))
 }
 
+// ofStart are phases that come once, as a program starts.
+var ofStart = []recording.Phase{recording.WarmUp, recording.Compile, recording.Graphs}
+
 // fillDevice takes what the gaps tell.
 func (t *filler) fillDevice(c *diagnose.Case) {
 	d, k := t.d, t.kernels
@@ -136,7 +143,7 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 	}
 	c.Idle = c.Shares.Idle
 	c.WorksRecorded, c.WorksJudged, c.IsStartUp, c.Parts = float64(len(t.t.Device.Start)), float64(d.Works),
-		d.StartUp && d.Apart == "" || d.Apart == recording.WarmUp, t.parts
+		d.StartUp && d.Apart == "" || slices.Contains(ofStart, d.Apart), t.parts
 	c.InsteadOfSteps, c.IsTrial, c.Glimpse = string(d.Apart), t.isTrial(), t.measureGlimpse()
 	all := float64(max(1, k.Time))
 	moving := k.Family[idle.Elementwise] + k.Family[idle.Reduction] + k.Family[idle.Fused] + k.Family[idle.Moving]
@@ -239,8 +246,8 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 	c.DeviceWaitsInLongGaps = diagnose.AskShare("Does the device wait for the host in gaps of "+diagnose.LongGapText+
 		" and more?", t.parts.Long, diagnose.HostGaps, "").
 		WithEvidence(t.parts.Long, "ratio", "trace.host",
-			"the device waits for the host %s of the window in gaps of %s", quantity.Percent(t.parts.Long),
-			t.describeLongGaps())
+			"the device waits for the host %s of the window in gaps of %s%s", quantity.Percent(t.parts.Long),
+			t.describeLongGaps(), t.describeHeldHost())
 	for _, q := range []*diagnose.Quantity{&c.DeviceWaitsForLaunch, &c.DeviceWaitsInLongGaps} {
 		q.Score *= 1 - c.DeviceBusy.Score // the gaps of a device that works nearly all the time limit nothing
 	}

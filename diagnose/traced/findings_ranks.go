@@ -29,11 +29,15 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	if apart != "" { // the others are as long as they are
 		count, time, alone = count-1, time-t.d.Opening, alone-t.d.Opening
 	}
-	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window%s: %.0f%s, %s each, %s "+
-		"of their time without computation beside them",
-		quantity.Percent(t.parts.Exchange), apart, float64(count)/t.countSteps(), t.sayPerStep(),
-		quantity.AboutSeconds(toSeconds(time/int64(max(1, count)))),
-		quantity.Percent(min(1, max(0, float64(alone))/float64(max(1, time)))))
+	each := quantity.AboutSeconds(toSeconds(time / int64(max(1, count))))
+	bare := quantity.Percent(min(1, max(0, float64(alone))/float64(max(1, time))))
+	said := fmt.Sprintf("%.0f%s, %s each, %s of their time without computation beside them",
+		float64(count)/t.countSteps(), t.sayPerStep(), each, bare)
+	if count == 1 {
+		said = fmt.Sprintf("one of %s, %s of its time without computation beside it", each, bare)
+	}
+	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window%s: %s",
+		quantity.Percent(t.parts.Exchange), apart, said)
 	many := float64(count)/t.countSteps() > diagnose.ManyExchanges
 	if many {
 		f.Text += ": so many small ones cost latency, not bytes"

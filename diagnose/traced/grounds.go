@@ -19,7 +19,7 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
-		Exchange: t.findExchange(), OwnReduce: t.reducesItself(), Reach: machine.Link.Reach, Chip: t.chip,
+		Exchange: t.findExchange(), OwnReduce: t.reducesItself(), FewSends: t.sendsFew(), HalfSends: t.sendsHalf(), Reach: machine.Link.Reach, Chip: t.chip,
 		Joined: machine.GPU.NVLink.Value > 0, OneOwner: len(run.Facts.Processes) <= 1 && len(t.all.Devices) > 1,
 		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
 		Serves: slices.ContainsFunc(t.t.Names, recording.ServerSign),
@@ -162,6 +162,30 @@ func (t *filler) findExchange() recording.Exchange {
 	return most
 }
 
+// sendsFew reports whether a step has too few collectives for their number to cost time.
+func (t *filler) sendsFew() bool {
+	n := 0
+	for _, total := range t.kernels.Totals {
+		if total.Family == idle.Exchange {
+			n += total.Count
+		}
+	}
+	return n > 0 && float64(n)/t.countSteps() <= diagnose.ManyExchanges
+}
+
+// sendsHalf reports whether most of the time of collectives whose names tell what they add up is for 16 bit.
+func (t *filler) sendsHalf() bool {
+	half, all := int64(0), int64(0)
+	for _, total := range t.kernels.Totals {
+		if is, told := recording.SendsHalf(t.t.Names[total.Name]); told && total.Family == idle.Exchange {
+			if all += total.Time; is {
+				half += total.Time
+			}
+		}
+	}
+	return 2*half > all
+}
+
 // reducesItself reports whether the host's operators are in the file, and those of DistributedDataParallel are not.
 func (t *filler) reducesItself() bool {
 	return slices.Contains(t.t.Host.Kind, recording.Op) && !slices.ContainsFunc(t.t.Names, recording.ReducesBuckets)
@@ -202,6 +226,9 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 		f.Advice = strings.NewReplacer("torch.cuda.", "torch."+kind+".", `"cuda"`, `"`+kind+`"`,
 			"cudaStreamWaitEvent and record_stream()", "events that one stream records and another waits for",
 			"nvidia-smi, MPS, a second container", "a second container", "CUDA events", "events").Replace(f.Advice)
+	}
+	if f.Name == diagnose.FindingExposedCommunication {
+		f.Advice = t.grounds.FitExchange(f.Advice)
 	}
 	return t.grounds.KeepSamples(f)
 }

@@ -21,6 +21,9 @@ func fillHost(c *diagnose.Case, run *recording.Run) {
 	t := run.Timeline
 	all := t.End - t.Start
 	if run.Facts.StepsFrom == recording.OneRun {
+		if c.HostReceives = findReceiving(t); len(c.HostReceives) > 0 {
+			return
+		}
 		c.CPUWork = diagnose.AddEvidence(nil, float64(len(t.Host.Start)), "operators", "trace.host",
 			"all %d operators of the run are on a CPU: a timeline lists those of a device as well", len(t.Host.Start))
 		return
@@ -47,6 +50,23 @@ func fillHost(c *diagnose.Case, run *recording.Run) {
 			quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)),
 			quantity.AboutRatio(1/(1-min(share, 0.99))))
 	}
+}
+
+// findReceiving says that operators mostly wait for tensors of other processes; nil if they do not.
+func findReceiving(t *recording.Timeline) []diagnose.Evidence {
+	h, n, waits, all := &t.Host, 0, int64(0), int64(0)
+	for i, name := range h.Name {
+		length := h.End[i] - h.Start[i]
+		if all += length; recording.Receives(t.Names[name]) {
+			n, waits = n+1, waits+length
+		}
+	}
+	if 2*waits <= all {
+		return nil
+	}
+	return diagnose.AddEvidence(nil, float64(waits)/float64(all), "ratio", "trace.receives",
+		"%s of %s in operators are %d of RecvTensor, which wait for tensors of other processes",
+		quantity.AboutSeconds(toSeconds(waits)), quantity.AboutSeconds(toSeconds(all)), n)
 }
 
 // sumSpans adds up the spans of some names, those within another one of the same thread left out, and names the one

@@ -60,6 +60,20 @@ func (t *filler) describeLongGaps() string {
 	return diagnose.LongGapText + " and more, or of 0.5 ms and more in which nothing is launched"
 }
 
+// holdsHost reports whether most of the long gaps pass inside calls of the host that wait for the device, of a program
+// with several devices: it is not the host's own work that the device waits for.
+func (t *filler) holdsHost() bool {
+	return len(t.all.Devices) > 1 && 2*t.d.Share(t.d.Causes[idle.Sync]) > t.parts.Long
+}
+
+func (t *filler) describeHeldHost() string {
+	if !t.holdsHost() {
+		return ""
+	}
+	return fmt.Sprintf(", %s inside calls that wait: for other devices, or for the runtime's own threads",
+		quantity.Percent(t.d.Share(t.d.Causes[idle.Sync])))
+}
+
 // describePlace names the gap with most of a cause.
 func (t *filler) describePlace(cause idle.Cause) []diagnose.Evidence {
 	return t.describeGap(t.d.Places[cause], cause)
@@ -208,14 +222,14 @@ func worstCause(places *[idle.Causes]idle.Place) idle.Cause {
 	return most
 }
 
-// isFirst reports whether a gap is before all kernels of the window.
+// isFirst reports whether a gap is before all kernels of the recording.
 func (t *filler) isFirst(p idle.Place) bool {
 	if p.Slice.Next < 0 {
 		return false
 	}
 	w := &t.t.Device
 	for i := range p.Slice.Next {
-		if w.Kind[i] == recording.Kernel && w.Device[i] == t.d.Index && w.End[i] > t.d.From {
+		if w.Kind[i] == recording.Kernel && w.Device[i] == t.d.Index {
 			return false
 		}
 	}

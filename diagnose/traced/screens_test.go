@@ -82,7 +82,11 @@ func TestMsprofHearsNothingOfPyTorch(t *testing.T) {
 	if s.verdict.Class != diagnose.NetworkBound || s.verdict.Idle > 0.05 {
 		t.Errorf("%s, idle %.3f: the device waits within a collective", s.verdict.Class, s.verdict.Idle)
 	}
-	for _, foreign := range []string{"DistributedDataParallel", "bucket_cap_mb", "Profiler", "torch", "jax", "CUDA", "nsys", "num_workers"} {
+	foreigners := []string{
+		"DistributedDataParallel", "bucket_cap_mb", "Profiler", "torch", "jax", "CUDA", "nsys", "num_workers", "XProf",
+		"several tensors in a call", "1, ", // one collective
+	}
+	for _, foreign := range foreigners {
 		if strings.Contains(s.all, foreign) {
 			t.Errorf("%q in\n%s", foreign, s.all)
 		}
@@ -155,5 +159,82 @@ func TestAnAppleGPU(t *testing.T) {
 	}
 	if s := screenOf(t, pass("aten::conv2d")); strings.Contains(s.all, "mps.profiler") {
 		t.Error(s.all)
+	}
+}
+
+// A host's work that comes in each step is before no first kernel.
+func TestWorkOfEachStepIsNoFirstCall(t *testing.T) {
+	var events []string
+	for n := range 8 {
+		at := 10_000 * float64(n)
+		events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", n+3), 7, at, 9_990, ""),
+			span("cpu_op", "aten::tokenize", 7, at+10, 6_000, ""))
+		for k := range 20 {
+			events = append(events, launched(100*n+k+1, "aten::mm", at+6_100+10*float64(k), 9, "sm80_xmma_gemm_f32", at+6_200+150*float64(k), 149)...)
+		}
+	}
+	s := screenOf(t, events)
+	if !s.verdict.Has(diagnose.FindingHostWork) || strings.Contains(s.all, "before the first kernel") || strings.Contains(s.all, "first call") {
+		t.Errorf("%s\n%s", s.lead.Verdict, s.all)
+	}
+}
+
+// timelineOf begins a timeline of TensorFlow 1, with operators of a CPU and work of a GPU.
+func timelineOf(nodes ...string) []string {
+	return append([]string{
+		`{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/job:worker/task:0/device:CPU:0 Compute"}}`,
+		`{"ph": "M", "name": "process_name", "pid": 2, "args": {"name": "/device:GPU:0/stream:15 Compute"}}`,
+	}, nodes...)
+}
+
+func node(pid int, op string, n int, from, dur float64) string {
+	return fmt.Sprintf(`{"ph": "X", "cat": "Op", "name": %q, "pid": %d, "tid": 0, "ts": %.2f, "dur": %.2f, "args": {"name": "n%d", "op": %[1]q}}`, op, pid, from, dur, n)
+}
+
+// Advice of other frameworks passes the same gate as PyTorch's: chains are not the limit where the host is.
+func TestWordsOfTensorFlowPassTheGates(t *testing.T) {
+	var nodes []string
+	for n := range 40 {
+		at := 100 * float64(n)
+		if n >= 20 {
+			at += 6000
+		}
+		nodes = append(nodes, node(1, "Mul", n, at, 5), node(2, "Mul", n, at+6, 90))
+	}
+	nodes = append(nodes, node(1, "Unique", 99, 2050, 5900))
+	s := screenOf(t, timelineOf(nodes...))
+	if s.verdict.Class != diagnose.CPUBound || !s.verdict.Has(diagnose.FindingElementwiseChains) {
+		t.Fatalf("%s: %s", s.verdict.Class, s.all)
+	}
+	if strings.Contains(s.all, "XLA") || !strings.Contains(s.all, "kernels are not the limit: this is cpu-bound") {
+		t.Error(s.all)
+	}
+}
+
+// Operators that wait for tensors of other processes are not the model's work on a CPU.
+func TestATimelineThatMostlyReceives(t *testing.T) {
+	nodes := func(op string) (out []string) {
+		for n := range 8 {
+			out = append(out, node(1, op, n, 200*float64(n), 100), node(1, "MatMul", 10+n, 200*float64(n)+100, 20))
+		}
+		return out
+	}
+	for op, receives := range map[string]bool{"RecvTensor": true, "Conv2D": false} {
+		s := screenOf(t, timelineOf(nodes(op)...))
+		if (s.verdict.Class == diagnose.ComputeOnCPU) == receives || strings.Contains(s.lead.Next, "on the GPU") == receives {
+			t.Errorf("%s: %s, %s", op, s.lead.Verdict, s.lead.Next)
+		}
+	}
+}
+
+// What a file lacks, and how to record it, is said once.
+func TestWhatIsNotRecordedIsSaidOnce(t *testing.T) {
+	var events []string
+	for n := range 40 {
+		events = append(events, span("cpu_op", "aten::cudnn_convolution", 7, 100*float64(n), 60, ""))
+	}
+	s := screenOf(t, events)
+	if got := strings.Count(s.lead.Why+s.lead.Next+strings.Join(s.verdict.Warnings, " "), "ProfilerActivity.CUDA"); got != 1 {
+		t.Errorf("%d times: %s, %s, %q", got, s.lead.Why, s.lead.Next, s.verdict.Warnings)
 	}
 }

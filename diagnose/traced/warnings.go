@@ -37,7 +37,7 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 		out = append(out, fmt.Sprintf("only %d step%s: none could be left out as the first behind the recorder's "+
 			"start, and nobody knows what is usual: %s", n, quantity.Ending(n, "", "s"), more))
 	}
-	if d.StartUp {
+	if d.StartUp && d.Apart == "" {
 		out = append(out, "this is a program's start: "+later)
 	}
 	if d.Start > 0 && !d.StartUp {
@@ -58,7 +58,7 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 		out = append(out, busy)
 	}
 	lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle))
-	if lost > diagnose.NamedInTrace && !t.hidesHost() {
+	if lost > diagnose.NamedInTrace && t.d.Share(t.d.Causes[idle.Unlinked]) >= stretchTrigger && !t.hidesHost() {
 		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what "+
 			"the host did then is not charged to it", quantity.Percent(lost)))
 	}

@@ -118,7 +118,8 @@ type xNumber struct{ n, again int }
 // steps by which XProf would group events.
 func analyseAsXProf(run *recording.Run, all *idle.Analysis) (xprofAnswer, bool) {
 	f := run.Facts
-	if f.Software.Framework == "" || diagnose.IsBare(f.Software.Framework) || run.Timeline == nil ||
+	otherFile := f.Software.Recorder != "" || f.Software.Framework == recording.TensorFlowGraphs
+	if f.Software.Framework == "" || diagnose.IsBare(f.Software.Framework) || otherFile || run.Timeline == nil ||
 		len(f.GPUs) > 0 && strings.Contains(f.GPUs[0].Name, "TPU") {
 		return xprofAnswer{}, false
 	}

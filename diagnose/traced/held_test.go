@@ -1,0 +1,27 @@
+package traced
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+)
+
+// Where the host itself waits while a device is idle, it is not its own work that takes the time: another device, or the
+// runtime, does.
+func TestAHostThatWaitsItself(t *testing.T) {
+	for devices, waits := range map[int]bool{1: false, 2: true} {
+		f := filler{all: &idle.Analysis{Devices: make([]idle.Device, devices)}}
+		f.d = &f.all.Devices[0]
+		f.d.To, f.parts.Long = 100, 0.9
+		f.d.Causes[idle.Sync] = 80
+		if said := f.describeHeldHost(); strings.Contains(said, "80 % inside calls that wait") != waits {
+			t.Errorf("%d devices: %q", devices, said)
+		}
+		v := diagnose.Verdict{Class: diagnose.CPUBound, Grounds: diagnose.Grounds{HostWork: diagnose.HostWork{Waits: f.holdsHost()}}}
+		if strings.Contains(v.Do(), "--timeline") != waits {
+			t.Errorf("%d devices: %s", devices, v.Do())
+		}
+	}
+}
