@@ -90,6 +90,9 @@ func (f Fix) gain() string {
 	if len(f.Changes) > 0 && f.Changes[0].Setting == stoker.BatchSize { // a step takes no less
 		faster = "as many samples a second"
 	}
+	if s.Point < 1 && faster == "faster" {
+		faster = "as fast"
+	}
 	switch {
 	case math.IsNaN(s.High) && f.Run.High > 0:
 		return "the run at most " + quantity.AboutRatio(f.Run.High) + " faster"

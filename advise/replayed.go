@@ -366,9 +366,9 @@ func (p *Plan) verdictOn(name string) (why string, rejected bool) {
 
 // WhatIf plays a run's timeline with changes that somebody asks for. The error
 // says why it cannot be, or that the device has no units for one of them.
-func WhatIf(run *recording.Run, grounds diagnose.Grounds, changes []stoker.Change) (Plan, error) {
+func WhatIf(run *recording.Run, v diagnose.Verdict, changes []stoker.Change) (Plan, error) {
 	elsewhere := slices.ContainsFunc(changes, func(c stoker.Change) bool { return c.Setting == stoker.Device })
-	if why := grounds.LacksAnyUnit(changes); why != "" && !elsewhere {
+	if why := v.Grounds.LacksAnyUnit(changes); why != "" && !elsewhere {
 		return Plan{}, fmt.Errorf("replay trace: %s. gpu=NAME asks for another device", why)
 	}
 	t, why := replay.New(run, MarkNames(run.Timeline))
@@ -386,7 +386,23 @@ func WhatIf(run *recording.Run, grounds diagnose.Grounds, changes []stoker.Chang
 	}
 	fix.Notes = append(fix.Forecast.Notes, sayFewer(t, changes)...)
 	check := t.Check()
+	g := gain{evidence: adviser{run: run, verdict: v, costs: v.Costs}.onEvidence(t), trace: t, check: check, edit: edit, fix: &fix}
+	fix.Notes = append(fix.Notes, g.keepToJudged()...)
 	return Plan{Fixes: []Fix{fix}, Replay: &check}, nil
+}
+
+// keepToJudged makes a forecast one of the steps that are judged, where those of the replay begin with the program's
+// start, and says which steps it is about, where they are others.
+func (g *gain) keepToJudged() []string {
+	played, judged := g.check.Recorded, g.costs.Step
+	switch lead := g.lead(); {
+	case lead > 0:
+		g.takeOff(lead)
+	case g.verdict.HasSteps && math.Abs(played/judged-1) > sameStep:
+		return []string{fmt.Sprintf("this is about steps of %s, which are replayed, and the verdict about steps of %s",
+			quantity.AboutSeconds(played), quantity.AboutSeconds(judged))}
+	}
+	return nil
 }
 
 // sayFewer says how many of the workers that are asked for do as much, if half of them do.

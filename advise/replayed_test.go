@@ -105,7 +105,7 @@ func TestWhatIf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := advise.WhatIf(run, diagnose.Grounds{}, changes)
+	plan, err := advise.WhatIf(run, diagnose.Verdict{}, changes)
 	if err != nil || len(plan.Fixes) != 1 || plan.Replay == nil {
 		t.Fatalf("%+v %v", plan, err)
 	}
@@ -133,7 +133,7 @@ func TestWhatIf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := advise.WhatIf(run, volta, changes)
+		plan, err := advise.WhatIf(run, diagnose.Verdict{Grounds: volta}, changes)
 		if c.refused != "" {
 			if err == nil || !strings.Contains(err.Error(), c.refused) {
 				t.Errorf("%s: %v, want a refusal with %q", c.asked, err, c.refused)
@@ -149,7 +149,7 @@ func TestWhatIf(t *testing.T) {
 			t.Errorf("%s: notes %q, want %q", c.asked, notes, c.says)
 		}
 	}
-	if _, err := advise.WhatIf(&recording.Run{}, diagnose.Grounds{}, []stoker.Change{{Setting: stoker.NumWorkers, To: 2}}); err == nil {
+	if _, err := advise.WhatIf(&recording.Run{}, diagnose.Verdict{}, []stoker.Change{{Setting: stoker.NumWorkers, To: 2}}); err == nil {
 		t.Error("a run without a timeline was replayed")
 	}
 }

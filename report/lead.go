@@ -140,12 +140,15 @@ func lowerFirst(text string) string {
 	return string(unicode.ToLower(first)) + text[size:]
 }
 
+// saysAll are signals of evidence that says alone why nothing is decided: next to no work of the device was recorded.
+var saysAll = []string{diagnose.SignalGlimpse, "trace.device"}
+
 // sayWhy returns the figure that proves a verdict.
 func sayWhy(v diagnose.Verdict) string {
 	switch {
 	case v.Lead != nil:
 		return v.Lead.Why()
-	case v.Class == diagnose.Unknown && len(v.Evidence) > 0 && v.Evidence[0].Signal == diagnose.SignalGlimpse:
+	case v.Class == diagnose.Unknown && len(v.Evidence) > 0 && slices.Contains(saysAll, v.Evidence[0].Signal):
 		return v.Evidence[0].Text
 	case v.Class == diagnose.Unknown && !math.IsNaN(v.Idle) && !math.IsNaN(v.Stall):
 		waits := ""

@@ -11,6 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/trace"
 )
@@ -236,5 +237,47 @@ func TestWhatIsNotRecordedIsSaidOnce(t *testing.T) {
 	s := screenOf(t, events)
 	if got := strings.Count(s.lead.Why+s.lead.Next+strings.Join(s.verdict.Warnings, " "), "ProfilerActivity.CUDA"); got != 1 {
 		t.Errorf("%d times: %s, %s, %q", got, s.lead.Why, s.lead.Next, s.verdict.Warnings)
+	}
+}
+
+// What is asked of a file without steps is answered for what is judged, and not for the start before it.
+func TestWhatIfIsAboutWhatIsJudged(t *testing.T) {
+	events := []string{span("cpu_op", "aten::randperm", 7, 0, 60_000, "")}
+	for n := range 100 {
+		at := 60_000 + 10*float64(n)
+		events = append(events, launched(n+1, "aten::mm", at, 9, "ampere_sgemm_128x64_tn", 60_010+2000*float64(n), 1999)...)
+	}
+	file := filepath.Join(t.TempDir(), "trace.json")
+	if err := os.WriteFile(file, []byte("["+strings.Join(events, ",\n")+"]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, err := trace.Read(context.Background(), []string{file}, trace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := judge.Judge(run)
+	changes, err := replay.Changes("precision=bf16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := advise.WhatIf(run, v, changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := plan.Fixes[0].Forecast
+	if judged := f.Speedup.Point * f.Step.Point; judged < 0.19 || judged > 0.21 || plan.Replay.Recorded < 0.25 {
+		t.Errorf("%.2fx of steps of %.3f s, replayed %.3f s: %v", f.Speedup.Point, judged, plan.Replay.Recorded, v.Costs.Step)
+	}
+}
+
+// A file of next to no work of the device says that, and not that no cause explains its idle time.
+func TestAFileOfNextToNoWork(t *testing.T) {
+	var events []string
+	for n := range 3 {
+		at := 400 * float64(n)
+		events = append(events, launched(n+1, "aten::mm", at, 20, "ampere_sgemm_128x64_tn", at+20, 300)...)
+	}
+	if s := screenOf(t, events); s.verdict.Class != diagnose.Unknown || !strings.Contains(s.lead.Why, "only 3 pieces of device work") {
+		t.Errorf("%s, %s", s.lead.Verdict, s.lead.Why)
 	}
 }

@@ -153,7 +153,7 @@ func runTrace(ctx context.Context, a *cli.App, f traceFlags, files []string) err
 	}
 	r.Verdict.Cost = judge.CostOf(run, r.Verdict, own)
 	if len(asked) > 0 {
-		if r.Plan, err = advise.WhatIf(run, r.Verdict.Grounds, asked); err != nil {
+		if r.Plan, err = advise.WhatIf(run, r.Verdict, asked); err != nil {
 			return err
 		}
 	}

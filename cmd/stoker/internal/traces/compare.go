@@ -31,7 +31,7 @@ func Compare(a *cli.App, f Faces, asked []stoker.Change, before,
 	plan := advise.Rank(before[0], was[0].Verdict)
 	if len(asked) > 0 {
 		var err error
-		if plan, err = advise.WhatIf(before[0], was[0].Verdict.Grounds, asked); err != nil {
+		if plan, err = advise.WhatIf(before[0], was[0].Verdict, asked); err != nil {
 			return verify.Outcome{}, nil, err
 		}
 	}
