@@ -18,6 +18,9 @@ func Fill(run *recording.Run, c *diagnose.Case) diagnose.Ledger {
 	if len(c.Rows) > 0 {
 		return fillMeasured(c.Rows)
 	}
+	if c.WorksRecorded == 0 && !run.Facts.MarksSteps() { // a profiler's file without a device's work and without steps
+		return diagnose.Ledger{}
+	}
 	f := filler{Case: c, run: run, rows: map[diagnose.RowName]*diagnose.Row{}}
 	f.steps = stepsOf(run, c.Costs.Window.PID)
 	f.meter = newMeter(run.KernelSeries(deviceOf(run, c.Costs.Window.PID)))

@@ -281,3 +281,14 @@ func TestAFileOfNextToNoWork(t *testing.T) {
 		t.Errorf("%s, %s", s.lead.Verdict, s.lead.Why)
 	}
 }
+
+// A file that shows neither steps nor work of a device is not taken for an evaluation.
+func TestNoStepsAreNoEvaluation(t *testing.T) {
+	var events []string
+	for n := range 40 {
+		events = append(events, span("cpu_op", "aten::linear", 7, 100*float64(n), 60, ""))
+	}
+	if s := screenOf(t, events); len(s.verdict.Ledger.Rows) > 0 {
+		t.Errorf("%+v", s.verdict.Ledger.Rows)
+	}
+}

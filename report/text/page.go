@@ -134,7 +134,7 @@ var terms = []term{
 	{"provisional", "a final verdict needs 30 s of steady steps"},
 	{"page-locked memory", "the GPU reaches such memory by itself"},
 	{"page cache", "memory that keeps files which were read"},
-	{"collectives", "exchanges between GPUs"},
+	{"collectives", "exchanges between devices"},
 	{"not validated", "no pair of runs was held against such a forecast"},
 	{"GPU-Util", "the share of time in which any kernel ran or data were copied"},
 	{"CUDA graphs", "many launches recorded as one"},

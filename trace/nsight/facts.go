@@ -35,14 +35,14 @@ func (r *reader) readFacts() error {
 	return nil
 }
 
-// framework says whose program it is, by the names of its kernels and calls. Python may be
-// PyTorch's without a sign of it.
+// framework says whose program it is, by the names of its kernels, calls and threads. Python that uses the device may
+// be PyTorch's without a sign of it.
 func (r *reader) framework() error {
 	r.out.Facts.Software.Recorder = recording.NsightSystems
 	t := r.out.Timeline
 	python, xla, trt := false, false, false
 	for _, th := range t.Threads {
-		python = python || strings.HasPrefix(th.Name, "python") || strings.HasPrefix(th.Name, "pt_")
+		python = python || strings.HasPrefix(th.Name, "pt_") || len(t.Device.Start) > 0 && strings.HasPrefix(th.Name, "python")
 	}
 	for _, name := range t.Names {
 		if recording.TorchSign(name) {
@@ -271,8 +271,7 @@ func (r *reader) doubts() {
 	missing := func(table string) bool { return r.db.tables[table] == nil }
 	switch {
 	case len(t.Device.Start) == 0:
-		r.addWarning("The file holds no work of a device: record with nsys profile --trace=cuda,nvtx,osrt. The host's " +
-			"side was read.")
+		r.addWarning(recording.NoDeviceWork + "record with nsys profile --trace=cuda,nvtx,osrt. The host's side was read.")
 	case missing(callTables[0]):
 		r.addWarning("The file holds no call of the CUDA runtime (table %s): no gap can be charged to a cause.",
 			callTables[0])

@@ -272,6 +272,17 @@ func TestHowToMarkSteps(t *testing.T) {
 	}
 }
 
+// Python that shows no work of a device is not PyTorch for that.
+func TestPythonWithoutADevice(t *testing.T) {
+	drops := []string{"DROP TABLE NVTX_EVENTS", "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL", "DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY"}
+	for thread, torch := range map[string]bool{"python3": false, "pt_main_thread": true} {
+		tr := read(t, variant(t, append([]string{"UPDATE StringIds SET value = '" + thread + "' WHERE value = 'pt_main'"}, drops...)...))
+		if all := strings.Join(tr.Warnings, "\n"); strings.Contains(all, "emit_nvtx") != torch || !strings.Contains(all, recording.NoDeviceWork) {
+			t.Errorf("%s: %s", thread, all)
+		}
+	}
+}
+
 // TestWindow: of more events than may be kept, those around the middle are.
 func TestWindow(t *testing.T) {
 	file := variant(t, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT start + 20000000 * n, end + 20000000 * n, deviceId, streamId, correlationId + 100 * n, globalPid, demangledName, shortName, 1, 1, 1, 1, 1, 1, NULL "+
