@@ -71,7 +71,8 @@ var inWords = map[string]struct {
 func (a adviser) refuseWords(plan *Plan, f diagnose.Finding) {
 	advice, known := inWords[f.Name]
 	framework := a.verdict.Grounds.Framework
-	if !known || framework == "" || diagnose.IsBare(framework) || len(f.Settings) > 0 || a.verdict.Class == diagnose.Unknown {
+	if !known || framework == "" || diagnose.IsBare(framework) || len(f.Settings) > 0 ||
+		a.verdict.Class == diagnose.Unknown {
 		return
 	}
 	g := gain{evidence: a.onEvidence(nil), fix: &Fix{Changes: []stoker.Change{advice.like}}}

@@ -268,8 +268,8 @@ func (g Grounds) FitExchange(advice string) string {
 }
 
 var (
-	sentInFew = strings.NewReplacer("larger buckets, ", "", ", several in a call", "", ", several tensors in a call", "",
-		"Larger batches share a collective's latency. ", "")
+	sentInFew = strings.NewReplacer("larger buckets, ", "", ", several in a call", "",
+		", several tensors in a call", "", "Larger batches share a collective's latency. ", "")
 	sentInHalf = strings.NewReplacer("gradients in bf16 (ddp_comm_hooks.bf16_compress_hook), ", "", "gradients in bf16, ", "",
 		"16 bit or 8 bit", "8 bit", ", gradients in 16 bit", "", ", in 16 bit", "")
 
