@@ -23,6 +23,7 @@ type Grounds struct {
 	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
 	OwnReduce bool               // a trace shows the host's operators, and no DistributedDataParallel
+	Sharded   bool               // a trace shows FSDP or ZeRO, which gather shards of weights in every pass
 	FewSends  bool               // a trace's steps have so few collectives that larger ones gain nothing
 	HalfSends bool               // most of what a trace's collectives add up is of 16 bit
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
@@ -246,6 +247,8 @@ func (g Grounds) ExchangeAdvice() string {
 		advice = exchangeAdvice[recording.UnknownExchange]
 	} else if g.OwnReduce && g.Exchange != recording.Activations && g.Exchange != recording.Weights {
 		advice = ownReduceAdvice
+	} else if g.OwnReduce && g.Exchange == recording.Weights && !g.Sharded {
+		advice = ownGatherAdvice
 	}
 	if g.Joined {
 		advice = joinedAlready.Replace(advice)
@@ -293,6 +296,10 @@ func ProgramOf(f recording.Facts) Program {
 // ownReduceAdvice is for a training program that calls its collectives itself.
 const ownReduceAdvice = "send gradients while backward still computes, several in a call, in 16 bit. Compare the ranks: one " +
 	"that waits for a slower one is not helped"
+
+// ownGatherAdvice is for one that gathers weights itself, as an optimizer of which each rank has a part does.
+const ownGatherAdvice = "gather weights while what does not need them yet computes, several in a call, in 16 bit. Compare " +
+	"the ranks: one that waits for a slower one is not helped"
 
 // exchangeAdvice is what to do about collectives that carry no gradients, or of a program
 // that has none.

@@ -45,3 +45,23 @@ func TestExchangesHearWhatFits(t *testing.T) {
 		}
 	}
 }
+
+// A program that gathers weights itself hears nothing of settings of FSDP.
+func TestFSDPIsNamedWhereItIs(t *testing.T) {
+	for _, sharded := range []bool{true, false} {
+		g := diagnose.Grounds{
+			Program: diagnose.Training, OwnReduce: true, Exchange: recording.Weights, Sharded: sharded,
+		}
+		if got := strings.Contains(g.ExchangeAdvice(), "FSDP"); got != sharded {
+			t.Errorf("sharded %t: %s", sharded, g.ExchangeAdvice())
+		}
+	}
+	for name, want := range map[string]bool{
+		"FullyShardedDataParallel.forward": true, "torch/distributed/fsdp/_runtime_utils.py(1): unshard": true,
+		"ncclDevKernel_AllGather_RING_LL": false, "Optimizer.step#NorMuon.step": false,
+	} {
+		if recording.ShardsWeights(name) != want {
+			t.Errorf("%s: %t", name, !want)
+		}
+	}
+}

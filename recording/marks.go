@@ -401,6 +401,11 @@ func DataShaped(name string) bool {
 // all-reduces carry what the layer computed.
 func SplitsLayers(name string) bool { return ContainsAny(name, "ModelParallelRegion", "VocabParallel") }
 
+// ShardsWeights reports whether a name is of FSDP, or of DeepSpeed's ZeRO.
+func ShardsWeights(name string) bool {
+	return ContainsAny(name, "FSDP", "FullyShardedDataParallel", "fully_shard", "fsdp/", "deepspeed", "DeepSpeed")
+}
+
 // ReducesBuckets reports whether a name is of PyTorch's DistributedDataParallel, which sends gradients in buckets.
 func ReducesBuckets(name string) bool {
 	return ContainsAny(name, "DistributedDataParallel", "ddp.reducer", "distributed::reducer",

@@ -20,7 +20,7 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
 		Exchange: t.findExchange(), OwnReduce: t.reducesItself(), FewSends: t.sendsFew(), HalfSends: t.sendsHalf(),
-		Reach: machine.Link.Reach, Chip: t.chip,
+		Sharded: slices.ContainsFunc(t.t.Names, recording.ShardsWeights), Reach: machine.Link.Reach, Chip: t.chip,
 		Joined: machine.GPU.NVLink.Value > 0, OneOwner: len(run.Facts.Processes) <= 1 && len(t.all.Devices) > 1,
 		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
 		Serves: slices.ContainsFunc(t.t.Names, recording.ServerSign),
