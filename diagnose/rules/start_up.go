@@ -5,7 +5,6 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // startUp comes before all other rules, which are not asked if it convinces: things that happen
@@ -33,7 +32,7 @@ var startUp = Rule{
 // whatStarts is what a program's start is made of. If the file shows less of that than of other work between a few
 // kernels, it is those gaps.
 func (c *inquiry) whatStarts() string {
-	if c.InsteadOfSteps != "" && c.InsteadOfSteps != string(recording.WarmUp) {
+	if c.InsteadOfSteps != "" && c.InsteadOfSteps != "warm-up" {
 		return c.InsteadOfSteps + " and what it waits for"
 	}
 	first, other := c.Shares.Communication, 0.0
