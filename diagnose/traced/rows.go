@@ -81,26 +81,18 @@ func (t *filler) cutRecording(run *recording.Run) []stretch {
 	add(first, diagnose.RowStartUp)
 	for _, s := range steps {
 		if s.to <= t.d.From && t.d.Seen > 1 {
-			add(min(s.to, t.d.From), outside(s.row, diagnose.RowWarmUp))
+			add(min(s.to, t.d.From), s.row)
 		}
 	}
-	add(t.d.From, outside(t.judgedRow(), diagnose.RowWarmUp))
+	add(t.d.From, t.judgedRow())
 	add(t.d.To, t.judgedRow())
 	for _, s := range steps {
 		if s.to > t.d.To && t.d.Seen > 1 {
-			add(s.to, outside(s.row, diagnose.RowTail))
+			add(s.to, s.row)
 		}
 	}
 	add(t.t.End, diagnose.RowTail)
 	return out
-}
-
-// outside is the row of a step that is not judged: it is in no row of what is judged.
-func outside(row, other diagnose.RowName) diagnose.RowName {
-	if row == diagnose.RowJudged {
-		return other
-	}
-	return row
 }
 
 // recordedSteps are all steps of the judged process on the host's clock, in order.

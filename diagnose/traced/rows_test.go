@@ -88,29 +88,3 @@ func TestRowsCountTheirSteps(t *testing.T) {
 		t.Errorf("%+v, want one row of three steps in 0.3 s", rows)
 	}
 }
-
-// The row that is called judged has the judged window, and nothing that is left out of it.
-func TestTheJudgedRowIsTheWindow(t *testing.T) {
-	const ms = int64(1e6)
-	run := &recording.Run{Steps: []recording.Step{
-		{Start: 0, Period: 0.1, Phase: recording.Train},
-		{Start: 0.1, Period: 0.1, Phase: recording.Train},
-		{Start: 0.2, Period: 0.1, Phase: recording.Train},
-		{Start: 0.3, Period: 0.1, Phase: recording.Train},
-	}}
-	d := &idle.Device{Process: -1, From: 110 * ms, To: 300 * ms, Seen: 4, Steps: make([]idle.Step, 2)}
-	f := &filler{
-		t: &recording.Timeline{End: 400 * ms, Devices: []recording.Device{{}}}, all: &idle.Analysis{}, d: d,
-		grounds: diagnose.Grounds{Framework: "CUDA"},
-	}
-	want := map[diagnose.RowName]float64{diagnose.RowWarmUp: 0.11, diagnose.RowJudged: 0.19, diagnose.RowTail: 0.1}
-	rows := f.listRows(run)
-	for _, r := range rows {
-		if math.Abs(r.Seconds-want[r.Name]) > 1e-9 {
-			t.Errorf("%s: %.3f s, want %.3f", r.Name, r.Seconds, want[r.Name])
-		}
-	}
-	if len(rows) != len(want) {
-		t.Errorf("%d rows, want %d", len(rows), len(want))
-	}
-}
