@@ -216,7 +216,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Neighbours: {
 		"neighbours of a graph's nodes are drawn",
-		"draw them on the device, without workers (DGL: the graph there or use_uva=True; PyG: NeighborLoader with pyg-lib, or " +
+		"draw them on the device, without workers (DGL: the graph there or use_uva=True, PyG: NeighborLoader with pyg-lib, or " +
 			"cugraph-pyg), else in more workers. Features of nodes stay on the device if they fit",
 	},
 	MappedRows: {
@@ -400,9 +400,8 @@ var kindWords = map[Kind][2]string{
 	Exchanging: {
 		"ranks exchange their gradients in each backward, though several make a step of the optimizer",
 		"exchange them in the last backward of a step only: forward and backward of the others inside model.no_sync() " +
-			"(Accelerate: accelerator.accumulate(model); FSDP2: set_requires_gradient_sync(False) or, between replicas, " +
-			"set_requires_all_reduce(False)). backward() alone inside of " +
-			"it does nothing",
+			"(Accelerate: accelerator.accumulate(model), FSDP2: set_requires_gradient_sync(False) or, between replicas, " +
+			"set_requires_all_reduce(False)). backward() alone inside of it does nothing",
 	},
 	Copying: {
 		"data are copied to the device, one call after the other",

@@ -80,7 +80,8 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 // busiest is the line of the program on which a row's thread is at work most, and the seconds of its function.
 func (f *filler) busiest(lines []diagnose.LoopLine, r *diagnose.Row) (first diagnose.LoopLine, seconds float64) {
 	return diagnose.BusiestFunction(lines, func(line diagnose.LoopLine) bool {
-		waits := line.Kind == diagnose.DeviceWait || line.Kind == diagnose.Copying || slices.Contains(diagnose.OfLoader, line.Kind)
+		waits := line.Kind == diagnose.DeviceWait || line.Kind == diagnose.Copying
+		waits = waits || slices.Contains(diagnose.OfLoader, line.Kind)
 		return !waits && line.Own.File != "" && !f.isSaved(line) && !f.isNamed(line.Line, r)
 	})
 }
@@ -156,7 +157,8 @@ func (f *filler) nameEdge(r *diagnose.Row) {
 			seconds >= diagnose.NamedLine*r.Seconds {
 			r.Line, r.LineShare = line.Line, min(1, seconds/r.Seconds)
 			if host := min(r.Idle, seconds); most == outside && host > 0 { // the loader is not asked meanwhile
-				r.Waits = sortWaits(map[diagnose.WaitFor]float64{diagnose.WaitHost: host, diagnose.WaitInput: r.Idle - host})
+				input := r.Idle - host
+				r.Waits = sortWaits(map[diagnose.WaitFor]float64{diagnose.WaitHost: host, diagnose.WaitInput: input})
 			}
 			return
 		}
@@ -322,7 +324,8 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 	if line, found := f.lineOfExchange(seconds); found {
 		return line.Line, line.Share.Point
 	}
-	if all := f.LoopLines; all.Looks >= diagnose.FewLooks && all.Evaluating >= mostlyWork*seconds && f.Costs.Rare.Count > 0 {
+	all := f.LoopLines
+	if all.Looks >= diagnose.FewLooks && all.Evaluating >= mostlyWork*seconds && f.Costs.Rare.Count > 0 {
 		return diagnose.Line{Own: all.Evaluation, Kind: diagnose.Evaluating}, min(1, all.Evaluating/all.Seconds)
 	}
 	sync, least := f.lineOfSync(), diagnose.NamedLine
@@ -359,8 +362,9 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 	return diagnose.Line{}, math.NaN()
 }
 
-// lineOfExchange is the line of backward, or of the program's own exchange of gradients, if ranks that accumulate gradients
-// over several batches spend most of the time between steps there. They need to exchange in the last backward only.
+// lineOfExchange is the line of backward, or of the program's own exchange of gradients, if ranks that accumulate
+// gradients over several batches spend most of the time between steps there. They need to exchange in the last backward
+// only.
 func (f *filler) lineOfExchange(seconds float64) (diagnose.LoopLine, bool) {
 	launches := f.Parts.Host > f.Parts.Long
 	if launches || !exchanges(f.Case) || !(f.optimizedPerStep() < mostlyAccumulates) {

@@ -96,7 +96,11 @@ var knownBy = []struct {
 	{diagnose.Stacking, []string{"torch/utils/data/_utils/collate.py"}, nil},
 	{diagnose.Programs, []string{"subprocess.py"}, nil},
 	{diagnose.OnDevice, []string{"torch/cuda/", "stoker/emulated.py"}, nil},
-	{diagnose.MappedRows, []string{"numpy/_core/memmap.py", "numpy/core/memmap.py"}, []string{"__getitem__", "__array_finalize__"}},
+	{
+		diagnose.MappedRows,
+		[]string{"numpy/_core/memmap.py", "numpy/core/memmap.py"},
+		[]string{"__getitem__", "__array_finalize__"},
+	},
 	{diagnose.Neighbours, []string{
 		"dgl/dataloading/", "dgl/sampling/", "dgl/transforms/", "torch_geometric/sampler/", "torch_geometric/loader/",
 	}, nil},

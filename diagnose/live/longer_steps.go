@@ -21,8 +21,8 @@ const (
 	mostlyOneLine = 0.5  // the share of the growth of the function that is named, at least
 )
 
-// findLongerSteps tells of steps that get longer from part to part of the run, and of the function whose time grows with
-// them.
+// findLongerSteps tells of steps that get longer from part to part of the run, and of the function whose time grows
+// with them.
 func (l filler) findLongerSteps() []diagnose.Finding {
 	steps, medians := l.measureStretches()
 	if !getLonger(medians) {
@@ -43,8 +43,8 @@ func (l filler) findLongerSteps() []diagnose.Finding {
 	return []diagnose.Finding{f}
 }
 
-// measureStretches returns the steps of the judged loop after its start, and the median step of each part of them, seconds;
-// nil if they are too few.
+// measureStretches returns the steps of the judged loop after its start, and the median step of each part of them,
+// seconds; nil if they are too few.
 func (l filler) measureStretches() (steps []recording.Step, medians []float64) {
 	w := l.Costs.Window
 	for _, s := range l.run.Steps {
@@ -79,8 +79,8 @@ func getLonger(medians []float64) bool {
 	return last >= longerAtEnd*first && last-middle >= growsOn*(last-first)
 }
 
-// findGrowingLine is the function on which the launching thread works longer in the last part of steps than in the first,
-// and by how many seconds a step.
+// findGrowingLine is the function on which the launching thread works longer in the last part of steps than in the
+// first, and by how many seconds a step.
 func (l filler) findGrowingLine(steps []recording.Step) (diagnose.LoopLine, float64) {
 	each := len(steps) / stretches
 	before, now := l.workPerStep(steps[:each]), l.workPerStep(steps[len(steps)-each:])
