@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stoker-dev/stoker"
@@ -16,10 +17,15 @@ var (
 	manyBatches   = []float64{1, 2, 3, 8, 32, 100, 1024}
 )
 
-// everyLoad calls f for each load that has a curve.
-func everyLoad(t *testing.T, f func(name string, l Load, c Curve)) {
-	t.Helper()
-	count := 0
+// namedCurve is a load with its name and its curve.
+type namedCurve struct {
+	name string
+	Load
+	Curve
+}
+
+// allCurves is each load that has a curve. Several tests go through them.
+var allCurves = sync.OnceValue(func() (all []namedCurve) {
 	for _, w := range Workloads {
 		for _, g := range hardware.GPUs {
 			for _, p := range allPrecisions {
@@ -27,16 +33,25 @@ func everyLoad(t *testing.T, f func(name string, l Load, c Curve)) {
 					for _, training := range []bool{false, true} {
 						l := Load{Workload: w, GPU: g, Precision: p, Software: s, Training: training}
 						if c, err := l.StepCurve(); err == nil {
-							count++
-							f(fmt.Sprintf("%s on %s, %s, %q, training %v", w.Name, g.Name, p, s, training), l, c)
+							name := fmt.Sprintf("%s on %s, %s, %q, training %v", w.Name, g.Name, p, s, training)
+							all = append(all, namedCurve{name, l, c})
 						}
 					}
 				}
 			}
 		}
 	}
-	if count < 1000 {
+	return all
+})
+
+// everyLoad calls f for each load that has a curve.
+func everyLoad(t *testing.T, f func(name string, l Load, c Curve)) {
+	t.Helper()
+	if count := len(allCurves()); count < 1000 {
 		t.Fatalf("only %d loads have a curve", count)
+	}
+	for _, n := range allCurves() {
+		f(n.name, n.Load, n.Curve)
 	}
 }
 
