@@ -5,10 +5,11 @@
     bench/cpus/cpus.py --speed data/reference --markdown bench/loader/RESULTS.md
 
 A level is a processor: this one as it is, this one without some instruction sets (GODEBUG takes them away from
-what feed/kernels asks), and those that qemu emulates. At each level run the tests that hold every kernel against
-plain Go and against Pillow's recorded bytes, `stoker feed --check`, and a daemon that serves a client without
-torch; its batches must have the same bytes at all levels. `stoker doctor` says which kernels a level runs, and
-that must be what the level is for: else its tests would have tested nothing.
+what feed/kernels asks), and those that qemu emulates. At each level run `stoker feed --check` and a daemon that
+serves a client without torch; its batches must have the same bytes at all levels. The tests that hold every kernel
+against plain Go and against Pillow's recorded bytes run where a level takes another way through their package than
+`make test` does on this processor. `stoker doctor` says which kernels a level runs, and that must be what the level
+is for: else its tests would have tested nothing.
 
 --speed measures at this processor's levels, in turn: CPU time of the whole daemon per image, its start included.
 """
@@ -17,6 +18,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import signal
@@ -42,7 +44,7 @@ class Level(NamedTuple):
     lacks: "frozenset[str] | None"  # of what the kernels need; None: those that this processor lacks
     off: str = ""  # what GODEBUG takes away
     qemu: str = ""  # the processor that qemu emulates
-    tests: bool = True  # otherwise the whole program only
+    tests: bool = True  # otherwise the whole program only, if this processor runs all kernels
 
 
 LEVELS = [
@@ -54,8 +56,8 @@ LEVELS = [
     Level("without any of them (x86-64-v1)", "amd64", ALL, off="all"),
     Level("qemu64", "amd64", ALL, qemu="qemu64", tests=False),
     Level("core2duo", "amd64", ALL, qemu="core2duo", tests=False),
-    Level("Nehalem (x86-64-v2)", "amd64", ALL, qemu="Nehalem"),
-    Level("Haswell (x86-64-v3)", "amd64", frozenset(), qemu="Haswell"),
+    Level("Nehalem (x86-64-v2)", "amd64", ALL, qemu="Nehalem", tests=False),
+    Level("Haswell (x86-64-v3)", "amd64", frozenset(), qemu="Haswell", tests=False),
     Level("EPYC-Milan (x86-64-v3)", "amd64", frozenset(), qemu="EPYC-Milan", tests=False),
     Level("arm64", "arm64", frozenset(), qemu="max"),
     Level("arm64 without NEON", "arm64", frozenset({"ASIMD"}), off="asimd", qemu="max", tests=False),
@@ -85,6 +87,24 @@ def launcher(level):
     if level.arch == "arm64":
         environment["QEMU_LD_PREFIX"] = "/usr/aarch64-linux-gnu"
     return [{"amd64": "qemu-x86_64", "arm64": "qemu-aarch64"}[level.arch]], {**environment, "QEMU_CPU": level.qemu}
+
+
+def find_tests(level, groups, lacking):
+    """The packages whose tests run at a level, with their tests: those of which no other level runs the same code."""
+    if not level.tests and not (lacking and level.name.startswith("Haswell")):
+        return {}
+    if not is_native(level):
+        return TESTS
+    off = {group["name"] for group in groups if not group["runs"] and not lacking.issuperset(group["lacks"])}
+    text = (ROOT / "feed/kernels/kernels.go").read_text()
+    packages = {package for name, package in find_packages(text) if name in off}
+    return {package: tests for package, tests in TESTS.items() if package in packages}
+
+
+def find_packages(text):
+    """Of the table of kernels, names of groups with the package of each on this processor."""
+    names = dict(re.findall(r'(\w+) += "(.*)"', text))
+    return [(names[name], package) for name, package in re.findall(r'\{\s*(\w+), "%s", "(feed/[\w/]+)"' % HERE, text)]
 
 
 def program(level, name):
@@ -167,13 +187,15 @@ def check(level, data, python, lacking):
     if lacks != wanted:
         raise SystemExit(f"{level.name}: the kernels lack {sorted(lacks)}, expected {sorted(wanted)}")
     front, environment = launcher(level)
-    for package, tests in TESTS.items() if level.tests else ():
+    tested = find_tests(level, groups, lacking)
+    for package, tests in tested.items():
         run([*front, program(level, f"{Path(package).name}.test"), "-test.short", "-test.timeout=30m", "-test.run", tests], environment, ROOT / package)
     checked = json.loads(run([*front, program(level, "stoker"), "feed", "--check", data, "--json"], environment))
     if checked["samples"] < 20 or checked.get("bad"):
         raise SystemExit(f"{level.name}: stoker feed --check: {checked}")
     digest = run([python, ROOT / "bench/cpus/client.py", data], {**environment, "STOKER_BIN": str(wrapper(level))}).strip()
-    return f"{sum(g['runs'] for g in groups)} of {len(groups)}", digest, time.monotonic() - began
+    what = [f"tests of {len(tested)} packages"] if tested else []
+    return f"{sum(g['runs'] for g in groups)} of {len(groups)}", ", ".join([*what, "--check, client"]), digest, time.monotonic() - began
 
 
 def wrapper(level):
@@ -196,10 +218,9 @@ def check_all():
     try:
         results = [pool.submit(check, level, data, python, lacking) for level in levels]
         for level, result in zip(levels, results):
-            kernels, digest, seconds = result.result()
+            kernels, what, digest, seconds = result.result()
             digests.add(digest)
-            what = "tests, --check, client" if level.tests else "--check, client"
-            print(f"{level.name:32}{kernels} groups of kernels   {what:23}{digest}{seconds:5.0f} s", flush=True)
+            print(f"{level.name:32}{kernels} groups of kernels   {what:37}{digest}{seconds:5.0f} s", flush=True)
     finally:
         ENDED.set()
         for process in list(RUNNING):
