@@ -21,6 +21,7 @@ PATIENCE = 1800  # seconds: so that nothing hangs for ever; nothing is measured 
 
 _run = secrets.token_hex(8)
 _held = 0
+OF_ALL = _run + "/0/"  # the mark of what no single test has started
 
 _GUARD = """
 import os, shutil, sys, time
@@ -98,7 +99,7 @@ def _begin():
         stdin=pipe, env=dict(environment, TEST_LEASH_GUARD="1"), check=True,
     )  # fmt: skip
     os.close(pipe)
-    os.environ[MARKER] = _run + "/0/"
+    os.environ[MARKER] = OF_ALL
 
     def clear():
         shutil.rmtree(folder, ignore_errors=True)

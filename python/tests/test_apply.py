@@ -173,7 +173,7 @@ class Apply(HookCase):
 
     def test_same_losses_or_left_as_it_is(self):
         path = self.plan(TRAIN, PLAN)
-        plain = self.run_program(TRAIN, hook=False)
+        plain = self.run_alone(TRAIN)
         applied = self.run_program(TRAIN, STOKER_PLAN=path)
         self.assertEqual(plain.out.splitlines(), applied.out.splitlines(), applied.err)
         self.assertEqual((plain.err, applied.code), ("", 0), applied.err)
@@ -191,7 +191,7 @@ class Apply(HookCase):
     def test_live_the_same_losses_whatever_is_tried(self):
         folder = os.path.join(self.folder, "live")
         os.mkdir(folder)
-        plain = self.run_program(LIVE, hook=False)
+        plain = self.run_alone(LIVE)
         tuned = self.run_program(LIVE, reader=None, STOKER_LIVE=folder)
         self.assertEqual(plain.out.splitlines(), tuned.out.splitlines(), tuned.err)
         self.assertEqual((plain.err, tuned.code), ("", 0), tuned.err)
@@ -322,7 +322,7 @@ class Numbers(HookCase):
 
     def test_losses_are_written_down_and_passes_that_train_alone_are_changed(self):
         path = os.path.join(self.folder, "losses")
-        plain, _, was = self.trained(self.run_program(NUMBERS, hook=False))
+        plain, _, was = self.trained(self.run_alone(NUMBERS))
         # Without --allow precision a plan sets none of it; and who reads losses changes nothing.
         _, _, read = self.numbers([TF32, BF16], STOKER_LOSSES=path)
         self.assertEqual(was.out, read.out)

@@ -12,6 +12,7 @@ import sys
 import textwrap
 import unittest
 
+import alone
 from feed_fixture import FeedCase
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -206,6 +207,15 @@ def installed(*modules):
     return all(importlib.util.find_spec(module) for module in modules)
 
 
+# What the scripts import and no loader changes: once, and not in each of their processes.
+IMPORTS = tuple(name for name in ("torch", "torchvision", "accelerate", "lightning", "transformers", "transformers.trainer") if installed(name.partition(".")[0]))
+
+
+def setUpModule():
+    if installed("torch", "torchvision"):
+        alone.start(IMPORTS)  # no child of a test
+
+
 @unittest.skipUnless(installed("torch", "torchvision"), "torch and torchvision are not installed")
 class FrameworksTest(FeedCase):
     def setUp(self):
@@ -221,7 +231,10 @@ class FrameworksTest(FeedCase):
         place = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "XDG_RUNTIME_DIR": os.path.join(self.folder, "run"), "CUDA_VISIBLE_DEVICES": ""}
         for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
             place.pop(name, None)
-        done = subprocess.run([sys.executable, *launcher, script, kind, self.root], env=place, cwd=self.folder, capture_output=True, text=True)
+        if launcher:
+            done = subprocess.run([sys.executable, *launcher, script, kind, self.root], env=place, cwd=self.folder, capture_output=True, text=True)
+        else:
+            done = alone.run(script, kind, self.root, imports=IMPORTS, env=place, cwd=self.folder)
         self.assertEqual(done.returncode, 0, f"{kind}: {done.stdout}{done.stderr}")
         return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])
 

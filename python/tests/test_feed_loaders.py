@@ -10,6 +10,7 @@ import tempfile
 import unittest
 from unittest import mock
 
+import alone
 import leash
 
 BINARY = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "bin", "stoker")
@@ -120,10 +121,13 @@ class LoadersTest(unittest.TestCase):
 
     def run_both(self, source, *args):
         """What a script prints alone and fed, which is the same; what is said of it."""
-        script = [sys.executable, "-W", "ignore", "-c", source, self.picture, *map(str, args)]
-        alone, fed = (subprocess.run([*before, *script], capture_output=True, text=True) for before in ([], [BINARY, "feed", "--"]))
-        self.assertEqual(alone.returncode, 0, alone.stderr)
-        self.assertEqual((fed.returncode, fed.stdout), (0, alone.stdout), fed.stderr)
+        script = [os.path.join(os.path.dirname(self.picture), "script.py"), self.picture, *map(str, args)]
+        with open(script[0], "w") as file:
+            file.write(source)
+        plain = alone.run(*script)
+        fed = subprocess.run([BINARY, "feed", "--", sys.executable, "-W", "ignore", *script], capture_output=True, text=True)
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        self.assertEqual((fed.returncode, fed.stdout), (0, plain.stdout), fed.stderr)
         return json.loads(fed.stdout), fed.stderr
 
     def assertWhole(self, said, least):

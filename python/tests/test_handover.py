@@ -9,6 +9,7 @@ import tempfile
 import types
 import unittest
 
+import alone
 import leash
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -156,16 +157,17 @@ class HandoverTest(unittest.TestCase):
         path = os.path.join(self.folder, "train.py")
         with open(path, "w") as file:
             file.write(KINDS + body)
-        before = (BINARY, "feed", "--") if fed else ()
-        return subprocess.run([*before, sys.executable, path, *arguments], capture_output=True, text=True, timeout=600)
+        if not fed:
+            return alone.run(path, *arguments)
+        return subprocess.run([BINARY, "feed", "--", sys.executable, path, *arguments], capture_output=True, text=True, timeout=600)
 
     def hold_equal(self, body, *arguments):
-        alone = self.run_program(body, *arguments, fed=False)
+        plain = self.run_program(body, *arguments, fed=False)
         fed = self.run_program(body, *arguments, fed=True)
-        self.assertTrue(alone.stdout, alone.stderr)
-        for left, right in zip(alone.stdout.splitlines(), fed.stdout.splitlines()):
+        self.assertTrue(plain.stdout, plain.stderr)
+        for left, right in zip(plain.stdout.splitlines(), fed.stdout.splitlines()):
             self.assertEqual(left, right)
-        self.assertEqual((alone.returncode, alone.stdout), (fed.returncode, fed.stdout), fed.stderr)
+        self.assertEqual((plain.returncode, plain.stdout), (fed.returncode, fed.stdout), fed.stderr)
         return fed
 
     def test_whatever_a_batch_holds_is_equal(self):

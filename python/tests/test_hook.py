@@ -19,6 +19,7 @@ import textwrap
 import threading
 import unittest
 
+import alone
 import leash
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -124,11 +125,20 @@ class HookCase(unittest.TestCase):
         env.update(more)
         return env
 
+    def script(self, source):
+        path = os.path.join(self.folder, "program.py")
+        with open(path, "w") as file:
+            file.write(textwrap.dedent(source))
+        return path
+
+    def run_alone(self, source, *args, **more):
+        """Run a program that imports PyTorch without the hook."""
+        done = alone.run(self.script(source), *args, imports=("torch",), env=self.environment(hook=False, **more))
+        return Result(done, {}, [], [])
+
     def run_program(self, source, hook=True, reader=True, python=sys.executable, args=(), **more):
         """Run a program; a reader of True takes all packets. Nothing may be printed by the hook: see `silent`."""
-        script = os.path.join(self.folder, "program.py")
-        with open(script, "w") as file:
-            file.write(textwrap.dedent(source))
+        script = self.script(source)
         if reader is True:
             if os.path.exists(self.socket):
                 os.unlink(self.socket)

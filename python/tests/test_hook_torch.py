@@ -207,7 +207,7 @@ if __name__ == "__main__":
 @unittest.skipUnless(TORCH, "PyTorch is not installed in this Python")
 class Torch(HookCase):
     def both(self, source, *args, **more):
-        plain = self.run_program(source, hook=False, args=args, **more)
+        plain = self.run_alone(source, *args, **more)
         hooked = self.run_program(source, args=args, **more)
         self.assertEqual((plain.code, plain.err), (0, ""))
         self.assertEqual((hooked.code, hooked.err), (0, ""))
@@ -252,7 +252,7 @@ class Torch(HookCase):
         self.assertEqual({r["length"] for r in result.of("loader") if r["dataset"] == "Stream"}, {None})
 
     def test_reader_that_never_reads_and_reader_that_dies(self):
-        plain = self.run_program(WAYS, hook=False, args=("fork",))
+        plain = self.run_alone(WAYS, "fork")
         for dies in (False, True):
             if os.path.exists(self.socket):
                 os.unlink(self.socket)

@@ -81,7 +81,7 @@ class Trace(HookCase):
 
     def trace(self, way):
         """Run the program with a trace asked for; return what was told of it and the result."""
-        plain = self.run_program(TRAIN, hook=False, args=(way,))
+        plain = self.run_alone(TRAIN, way)
         hooked = self.run_program(TRAIN, args=(way,), KINETO_LOG_LEVEL="6")
         self.assertEqual((plain.code, hooked.code), (0, 0), plain.err + hooked.err)
         self.assertEqual(plain.out, hooked.out)
