@@ -7,7 +7,7 @@ prints what it counted. A framework that is not installed is left out, which is 
 import importlib.util
 import json
 import os
-import subprocess
+import socket
 import sys
 import textwrap
 import unittest
@@ -184,8 +184,11 @@ for name, callbacks in (("plain", []), ("accumulated", [GradientAccumulation(12)
 out(**found)
 """
 
-# Two processes: the samples are split once, whoever splits them.
+# Two processes, of which the first waits for the other: the samples are split once, whoever splits them.
 TWO = """
+other = os.fork()
+rank = str(int(not other))
+os.environ.update(RANK=rank, LOCAL_RANK=rank, WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=sys.argv[3])
 from accelerate import Accelerator
 accelerator = Accelerator(gradient_accumulation_steps=2, cpu=True)
 train = accelerator.prepare(loader())
@@ -200,7 +203,14 @@ found["missing"] = sorted(set(range(42)) - set(files.tolist()))
 found["count"] = len(files)
 if accelerator.is_main_process: out(**found)
 accelerator.end_training()
+if other: sys.exit(os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
 """
+
+
+def free_port():
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return str(bound.getsockname()[1])
 
 
 def installed(*modules):
@@ -224,25 +234,22 @@ class FrameworksTest(FeedCase):
 
         self.root = self.images(write=numbered)
 
-    def run_script(self, source, kind, *launcher):
+    def run_script(self, source, kind, *more):
         script = os.path.join(self.folder, "train.py")
         with open(script, "w") as file:
             file.write(BEGIN + textwrap.dedent(source))
         place = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "XDG_RUNTIME_DIR": os.path.join(self.folder, "run"), "CUDA_VISIBLE_DEVICES": ""}
         for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
             place.pop(name, None)
-        if launcher:
-            done = subprocess.run([sys.executable, *launcher, script, kind, self.root], env=place, cwd=self.folder, capture_output=True, text=True)
-        else:
-            done = alone.run(script, kind, self.root, imports=IMPORTS, env=place, cwd=self.folder)
+        done = alone.run(script, kind, self.root, *more, imports=IMPORTS, env=place, cwd=self.folder)
         self.assertEqual(done.returncode, 0, f"{kind}: {done.stdout}{done.stderr}")
         return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])
 
-    def assertAlike(self, source, *launcher):
+    def assertAlike(self, source, *more):
         """With all three loaders the same is counted."""
-        want = self.run_script(source, "torch", *launcher)
+        want = self.run_script(source, "torch", *(make() for make in more))
         for kind in ("stoker", "fallen back"):
-            self.assertEqual(self.run_script(source, kind, *launcher), want, kind)
+            self.assertEqual(self.run_script(source, kind, *(make() for make in more)), want, kind)
         return want
 
     @unittest.skipUnless(installed("accelerate"), "Accelerate is not installed")
@@ -252,7 +259,7 @@ class FrameworksTest(FeedCase):
 
     @unittest.skipUnless(installed("accelerate"), "Accelerate is not installed")
     def test_accelerate_on_two_ranks(self):
-        found = self.assertAlike(TWO, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+        found = self.assertAlike(TWO, free_port)
         self.assertEqual((found["missing"], found["count"], found["labels"], found["length"]), ([], 48, 42, 4))
 
     @unittest.skipUnless(installed("lightning"), "Lightning is not installed")
