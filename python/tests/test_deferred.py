@@ -1,5 +1,6 @@
 """Deferred pictures: what a fed DataLoader gives is what the unchanged one gives."""
 
+import contextlib
 import hashlib
 import io
 import itertools
@@ -61,6 +62,14 @@ def setUpModule():
     DeferredCase.plain = json.loads(done.stdout)
 
 
+@contextlib.contextmanager
+def needs_of(looks):
+    """What is asked for before its batch is there, if somebody looks."""
+    asked = []
+    with mock.patch.object(pictures.Recording, "report_need", staticmethod(asked.append)) if looks else contextlib.nullcontext():
+        yield asked
+
+
 class Here:
     """In place of the daemon's line: makes nothing, so that Pillow does it, and counts."""
 
@@ -115,20 +124,13 @@ class RecordedTest(DeferredCase):
         self.enterContext(mock.patch.object(deferring, "_make_supply", lambda count: None))
 
     def test_batches(self):
-        for name, workers in pipelines.CELLS:
-            with self.subTest(name, workers=workers):
+        """Without workers: with them, the daemon makes what they record. Of WAITING nothing is asked for before the batch is there."""
+        for name in pipelines.PIPELINES:
+            with self.subTest(name), needs_of(name in WAITING) as asked:
                 self.here.count.value = 0
-                self.assertEqualToPlain(name, workers)
+                self.assertEqualToPlain(name, 0)
                 self.assertEqual(self.here.count.value == 0, name in REAL, self.here.count.value)
-
-    def test_waits(self):
-        """What is recorded to the end is made for the whole batch."""
-        asked = []
-        with mock.patch.object(pictures.Recording, "report_need", staticmethod(asked.append)):
-            for name in sorted(WAITING):
-                with self.subTest(name):
-                    self.assertEqualToPlain(name, 0)
-                    self.assertEqual(asked, [])
+                self.assertEqual(asked, [])
 
     def test_odd_files(self):
         self.assertGreaterEqual(len(pipelines.deferred_odd.files()), 300)
@@ -581,7 +583,8 @@ class DaemonTest(DeferredCase):
         self.enterContext(mock.patch.object(_line.Line, "__call__", counted))
 
     def test_batches(self):
-        for name, workers in pipelines.CELLS:
+        """With workers where the table has them: without any, RecordedTest has what is recorded."""
+        for name, workers in dict(pipelines.CELLS).items():
             with self.subTest(name, workers=workers):
                 self.all.value = self.left.value = 0
                 self.assertEqualToPlain(name, workers)

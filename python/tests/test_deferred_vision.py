@@ -18,7 +18,7 @@ try:
     import deferred_pipelines as pipelines
     import deferred_vision as vision
     import torch
-    from test_deferred import BINARY, DeferredCase, Here
+    from test_deferred import BINARY, DeferredCase, Here, needs_of
 
     from stoker.deferred import deferring, further
     from stoker.deferred.materialize import line as _line
@@ -80,20 +80,13 @@ class RecordedTest(VisionCase):
         self.enterContext(mock.patch.object(trust, "check", lambda *tried: set()))
 
     def test_batches(self):
+        """Of WAITING nothing is asked for before the batch is there."""
         for name in vision.PIPELINES:
-            with self.subTest(name):
+            with self.subTest(name), needs_of(name in WAITING) as asked:
                 self.here.count.value = 0
                 self.assertEqualToPlain(f"vision {name}", 0)
                 self.assertEqual(self.here.count.value == 0, name in REAL)
-
-    def test_waits(self):
-        """What is recorded to the end is made for the whole batch."""
-        asked = []
-        with mock.patch.object(pictures.Recording, "report_need", staticmethod(asked.append)):
-            for name in sorted(WAITING):
-                with self.subTest(name):
-                    self.assertEqualToPlain(f"vision {name}", 0)
-                    self.assertEqual(asked, [])
+                self.assertEqual(asked, [])
 
     def test_left(self):
         """What differs is torch's, and all else waits as before."""
