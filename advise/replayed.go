@@ -386,7 +386,8 @@ func WhatIf(run *recording.Run, v diagnose.Verdict, changes []stoker.Change) (Pl
 	}
 	fix.Notes = append(fix.Forecast.Notes, sayFewer(t, changes)...)
 	check := t.Check()
-	g := gain{evidence: adviser{run: run, verdict: v, costs: v.Costs}.onEvidence(t), trace: t, check: check, edit: edit, fix: &fix}
+	by := adviser{run: run, verdict: v, costs: v.Costs}.onEvidence(t)
+	g := gain{evidence: by, trace: t, check: check, edit: edit, fix: &fix}
 	fix.Notes = append(fix.Notes, g.keepToJudged()...)
 	return Plan{Fixes: []Fix{fix}, Replay: &check}, nil
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-// leadWithLine puts a cheaper line before another or a free machine, if most of preparing a batch goes into that line: a
-// program is changed sooner than a machine, and then needs fewer cores. If the verdict is that other programs have the
-// cores, it comes after that.
+// leadWithLine puts a cheaper line before another or a free machine, if most of preparing a batch goes into that line:
+// a program is changed sooner than a machine, and then needs fewer cores. If the verdict is that other programs have
+// the cores, it comes after that.
 func (a adviser) leadWithLine(fixes []Fix) {
 	if len(fixes) == 0 || len(a.verdict.Lines) == 0 {
 		return

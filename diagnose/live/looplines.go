@@ -133,8 +133,8 @@ var loopBy = kindsByFile{
 	}},
 }
 
-// kindOfEmulated tells what a function that waits for a device does. One of the emulated device that launches waits only
-// if the queue is full.
+// kindOfEmulated tells what a function that waits for a device does. One of the emulated device that launches waits
+// only if the queue is full.
 func kindOfEmulated(p recording.Place, asleep bool) diagnose.Kind {
 	switch {
 	case p.File == "stoker/emulated.py" && strings.HasSuffix(p.Function, "copy"):
