@@ -77,6 +77,9 @@ type Device struct {
 	// part of the window.
 	Edge int64
 
+	// Earlier is whether the device worked throughout Edge on launches from before the recording.
+	Earlier bool
+
 	Works  int           // pieces of work that start in the window
 	Places [Causes]Place // of each cause the gap with most of it
 	Short  [Causes]Place // of each cause the gap below 2 ms with most of it

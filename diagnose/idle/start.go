@@ -92,7 +92,7 @@ func (a *Analysis) cutEdge(d *Device) {
 	if !queued && (!a.isUnbounded(d) || short || edgeParts*lead > window && !seen) {
 		return
 	}
-	d.Edge = lead
+	d.Edge, d.Earlier = lead, d.Start == 0 && lead >= longGap && a.isQueued(works[0], d.From+lead/queuedEarly)
 	d.From += lead
 }
 

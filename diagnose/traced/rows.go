@@ -33,6 +33,9 @@ func (t *filler) listRows(run *recording.Run) []diagnose.Row {
 			rows[s.row] = r
 		}
 		r.Seconds, r.Busy, r.Count = r.Seconds+toSeconds(s.to-s.from), r.Busy+toSeconds(busy[i]), r.Count+1
+		if s.row == diagnose.RowEarlier {
+			r.Busy = math.NaN() // the file holds no work of that time
+		}
 		r.Idle, r.Share = r.Seconds-r.Busy, r.Seconds/toSeconds(wall)
 		r.Spans = append(r.Spans, diagnose.Stretch{From: toSeconds(s.from), To: toSeconds(s.to)})
 	}
@@ -77,6 +80,9 @@ func (t *filler) cutRecording(run *recording.Run) []stretch {
 	first := t.d.From
 	if len(steps) > 0 && t.d.Seen > 1 {
 		first = min(first, steps[0].from)
+	}
+	if t.d.Earlier {
+		add(first, diagnose.RowEarlier)
 	}
 	add(first, diagnose.RowStartUp)
 	for _, s := range steps {

@@ -44,7 +44,11 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 		out = append(out, fmt.Sprintf("the program took %s until the device was set up: its start is not "+
 			"judged", quantity.AboutSeconds(toSeconds(d.Start))))
 	}
-	if d.Edge > 0 && !d.StartUp {
+	switch {
+	case d.Earlier:
+		out = append(out, fmt.Sprintf("the first recorded work waited %s in the device's queue: the device worked on launches "+
+			"from before the recording, which are not in the file", quantity.AboutSeconds(toSeconds(d.Edge))))
+	case d.Edge > 0 && !d.StartUp:
 		out = append(out,
 			fmt.Sprintf("the %s before the recording's first device work are not judged: no mark bounds a "+
 				"step, and nobody knows whether they come again", quantity.AboutSeconds(toSeconds(d.Edge))))

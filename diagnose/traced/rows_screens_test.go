@@ -1,0 +1,42 @@
+package traced_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// Before work that is long in the queue when the recording begins, the device is neither idle nor starting: it works
+// on what was launched before. Before work that the host launches late it is idle.
+func TestWorkFromBeforeTheRecording(t *testing.T) {
+	for name, c := range map[string]struct {
+		launched float64
+		row      diagnose.RowName
+	}{"queued": {3000, diagnose.RowEarlier}, "late": {94_900, diagnose.RowJudged}} {
+		events := []string{
+			span("cpu_op", "aten::copy_", 7, c.launched-20, 45, `"External id": 1`),
+			span("cuda_runtime", "cudaMemcpyAsync", 7, c.launched, 24, `"correlation": 1, "External id": 1`),
+			span("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 70, 95_100, 2,
+				`"correlation": 1, "External id": 1, "device": 0, "stream": 7, "bytes": 64`),
+			span("cpu_op", "aten::empty", 7, 10, 5, `"External id": 9999`),
+		}
+		if name == "queued" {
+			events = append(events, span("cuda_runtime", "cudaStreamSynchronize", 7, 3030, 92_100, `"correlation": 9998`))
+		}
+		for i := range 1100 {
+			at := 95_200 + 100*float64(i)
+			events = append(events, launched(i+2, "aten::mul", at, 20, "void at::native::vectorized_elementwise_kernel<4>", at+30, 60)...)
+		}
+		s := screenOf(t, events)
+		first := s.verdict.Ledger.Rows[0]
+		if first.Name != c.row {
+			t.Errorf("%s: the first row is %s of %.4f s", name, first.Name, first.Seconds)
+		}
+		if early := c.row == diagnose.RowEarlier; math.IsNaN(first.Idle) != early ||
+			strings.Contains(s.all, "on launches from before the recording") != early {
+			t.Errorf("%s: idle %f in\n%s", name, first.Idle, s.all)
+		}
+	}
+}
