@@ -55,7 +55,7 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 	}
 	for i, g := range r.Run.Facts.GPUs {
 		at := always
-		if i > 1 {
+		if i > 1 || d == nil && len(r.Run.Facts.GPUs) > 2 { // none of a machine's GPUs worked
 			at = onlyAll
 		}
 		row(at, fmt.Sprintf("GPU %d", g.Index), report.Shorten(report.OrUnknown(g.Name), 60)+memoryText(g))

@@ -143,11 +143,34 @@ func (r *reader) readGPUs() error {
 			d.GPU = at
 		}
 	}
+	r.keepUsedGPUs()
 	if len(place) == 0 && len(t.Devices) > 0 {
 		r.addWarning("The file does not say which GPUs were used (its table TARGET_INFO_GPU is missing): what follows " +
 			"from the model of the GPU is unknown.")
 	}
 	return err
+}
+
+// keepUsedGPUs leaves out the machine's GPUs that did no work, if any did some: their model is nobody's.
+func (r *reader) keepUsedGPUs() {
+	devices, all := r.out.Timeline.Devices, r.out.Facts.GPUs
+	var used []recording.GPU
+	moved := map[int]int{}
+	for i, g := range all {
+		if slices.ContainsFunc(devices, func(d recording.Device) bool { return d.GPU == i }) {
+			moved[i] = len(used)
+			used = append(used, g)
+		}
+	}
+	if len(used) == 0 {
+		return
+	}
+	r.out.Facts.GPUs = used
+	for i := range devices {
+		if at, ok := moved[devices[i].GPU]; ok {
+			devices[i].GPU = at
+		}
+	}
 }
 
 func (r *reader) threadNames() error {

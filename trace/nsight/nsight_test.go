@@ -201,6 +201,11 @@ func TestSchemas(t *testing.T) {
 		"a column renamed": {[]string{"ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY RENAME COLUMN start TO begin"}, "no column start", nil},
 		"only the device":  {drop("CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API"), "no call of the CUDA runtime", nil},
 		"only the host":    {drop("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"), "no work of a device", nil},
+		"an idle GPU": {[]string{"INSERT INTO TARGET_INFO_GPU (rowid, id, name) VALUES (-5, 7, 'idle')"}, "", func(t *testing.T, tr *Trace) {
+			if f := tr.Facts; len(f.GPUs) != 2 || f.GPUs[0].Name == "idle" || tr.Timeline.Devices[1].GPU != 1 {
+				t.Errorf("GPUs %+v, devices %+v", f.GPUs, tr.Timeline.Devices)
+			}
+		}},
 		"no GPU":           {drop("TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE", "StringIds"), "which GPUs were used", nil},
 		"no ENUM": {append(drop("ENUM_CUDA_MEMCPY_OPER", "ENUM_CUDA_MEM_KIND"), "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 1, srcKind = 1, dstKind = 2"), "", func(t *testing.T, tr *Trace) {
 			if name := tr.Timeline.Names[tr.Timeline.Device.Name[0]]; name != "Memcpy HtoD (Pinned -> Device)" {
