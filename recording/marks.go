@@ -296,6 +296,9 @@ func BackwardSpan(name string) bool {
 	return ContainsAny(name, "autograd::engine::evaluate_function", "Backward0", "Backward1")
 }
 
+// MarksTraining reports whether a range that somebody wrote is of a backward pass or of an optimizer: "optimizer_step".
+func MarksTraining(name string) bool { return ContainsAny(strings.ToLower(name), "backward", "optimizer") }
+
 // libraries are the first folders under which a profiler shows code that is not the user's, and
 // libraryFiles the bare files of Python's standard library. The profiler cuts off entries of
 // sys.path, so that no "site-packages" remains.

@@ -35,7 +35,8 @@ func signOf(name string, kind recording.CallKind) sign {
 		if recording.CaptureCall(name) {
 			return captures
 		}
-	case recording.OptimizerSpan(name) || recording.BackwardSpan(name):
+	case recording.OptimizerSpan(name) || recording.BackwardSpan(name),
+		kind == recording.Annotation && recording.MarksTraining(name):
 		return learns
 	case recording.CompileSpan(name):
 		return compiles

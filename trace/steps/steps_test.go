@@ -62,6 +62,24 @@ func TestMarked(t *testing.T) {
 	}
 }
 
+// Ranges that people write tell which steps train, as operators of PyTorch do: an NVTX file holds none of those.
+func TestRangesThatTellTraining(t *testing.T) {
+	m := timeline()
+	for n := range int64(4) {
+		m.span("step_"+string(rune('1'+n)), 100*n, 100*n+90)
+		m.span("forward", 100*n+1, 100*n+20)
+		if n > 0 {
+			m.span("backward", 100*n+20, 100*n+50)
+			m.span("optimizer_step", 100*n+50, 100*n+80)
+		}
+	}
+	for i, s := range m.find(t, 4, "") {
+		if want := map[bool]recording.Phase{true: recording.Train, false: recording.Evaluate}[i > 0]; s.Phase != want {
+			t.Errorf("step %d is %q", i, s.Phase)
+		}
+	}
+}
+
 func TestUnmarked(t *testing.T) {
 	m := timeline()
 	for n := range int64(5) {
