@@ -31,6 +31,22 @@ func TestSyncRemoved(t *testing.T) {
 	}
 }
 
+// The device is the limit where kernels take the path, and not where it waits between them.
+func TestADeviceThatWaitsIsNoLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		path CriticalTime
+		want stoker.Resource
+	}{
+		"computes": {CriticalTime{Kernels: 70, Device: 10, Host: 20}, stoker.GPU},
+		"waits":    {CriticalTime{Kernels: 28, Device: 32, Host: 25, Launching: 5}, stoker.Loop},
+		"host":     {CriticalTime{Kernels: 30, Host: 60}, stoker.MainThread},
+	} {
+		if is, _ := c.path.binds(false); is != c.want {
+			t.Errorf("%s: %s, want %s", name, is, c.want)
+		}
+	}
+}
+
 func TestLoaderOverlapped(t *testing.T) {
 	loop := func(load float64) *recording.Run {
 		return program(10, func(h *host) {
