@@ -430,7 +430,7 @@ func Learns(name string) bool {
 		return true
 	}
 	lower := strings.ToLower(name)
-	return ContainsAny(lower, "backward", "_bwd", "bwd_", "dgrad", "wgrad", "transpose(jvp", "gradient_tape",
+	return ContainsAny(lower, "backward", "_bwd", "bwd_", "wgrad", "transpose(jvp", "gradient_tape",
 		"gradients/", "applygradient", "run_backward")
 }
 
