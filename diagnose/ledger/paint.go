@@ -36,6 +36,9 @@ func paintSteps(steps []recording.Step, w recording.Window, row diagnose.RowName
 		p.phase = recording.Evaluate
 	}
 	p.typical = typicalLoop(w.Steps)
+	if len(w.Steps) == 0 { // too few to be judged: none of them is warm-up by itself
+		p.typical = typicalLoop(slices.DeleteFunc(slices.Clone(steps), func(s recording.Step) bool { return s.Phase != p.phase }))
+	}
 	if w.OneIn > 1 {
 		p.addUnkept()
 	}

@@ -37,7 +37,7 @@ func (f *finder) namedBeats(pid int) ([]beat, string) {
 			best = family
 		}
 	}
-	return joinBeats(families[best]), best
+	return joinBeats(wholeBeats(families[best])), best
 }
 
 // rangeNumber is the number in a range's name if it continues the count; else the next number.

@@ -80,6 +80,18 @@ func TestRangesThatTellTraining(t *testing.T) {
 	}
 }
 
+// A last range that the recorder cut off is no step: beside it all others would be warm-up.
+func TestNamedRangeThatIsCutOff(t *testing.T) {
+	m := timeline()
+	for n, length := range []int64{100, 200, 100} {
+		m.span("execute_context_4(4096)_generation_0(0)", 210*int64(n), 210*int64(n)+length)
+	}
+	m.t.Host.Append(recording.CallRow{
+		Start: 640e6, End: 640.2e6, Name: m.name("execute_context_0(0)_generation_0(0)"), Kind: recording.Annotation,
+	})
+	m.find(t, 3, "")
+}
+
 func TestUnmarked(t *testing.T) {
 	m := timeline()
 	for n := range int64(5) {
