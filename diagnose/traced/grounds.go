@@ -107,12 +107,20 @@ func (t *filler) recordWhat(run *recording.Run) string {
 	switch s := run.Facts.Software; {
 	case t.isTrial(), t.d.Apart != "":
 		return diagnose.RecordWhat(diagnose.LacksSteps, s)
-	case t.hidesHost():
+	case t.hidesHost() && !t.hasHost():
 		return diagnose.RecordWhat(diagnose.LacksCalls, s)
 	case t.describeMissingRanks(run) != "":
 		return diagnose.RecordWhat(diagnose.LacksRanks, s)
 	}
 	return ""
+}
+
+// hasHost reports whether operators and the calls of the runtime are in the file, of another device than ROCm's, whose
+// older recorders do not link them.
+func (t *filler) hasHost() bool {
+	kinds := t.t.Host.Kind
+	return slices.Contains(kinds, recording.Op) && slices.Contains(kinds, recording.Runtime) &&
+		!slices.ContainsFunc(t.t.Names, func(name string) bool { return strings.HasPrefix(name, "hip") })
 }
 
 // findProgram is what a trace shows: training if any name is of a backward pass or an

@@ -1,6 +1,7 @@
 package traced_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -37,6 +38,23 @@ func TestWorkFromBeforeTheRecording(t *testing.T) {
 		if early := c.row == diagnose.RowEarlier; math.IsNaN(first.Idle) != early ||
 			strings.Contains(s.all, "on launches from before the recording") != early {
 			t.Errorf("%s: idle %f in\n%s", name, first.Idle, s.all)
+		}
+	}
+}
+
+// Who recorded the host is not told to, unless an older recorder of ROCm did, which links nothing.
+func TestAHostThatWasRecorded(t *testing.T) {
+	for call, told := range map[string]bool{"runSomething": false, "hipLaunchKernel": true} {
+		var events []string
+		for i := range 60 {
+			at := 100 * float64(i)
+			events = append(events,
+				span("cpu_op", "aten::mul", 7, at, 20, `"External id": 1`),
+				span("cuda_runtime", call, 7, at+5, 4, fmt.Sprintf(`"correlation": %d`, 10_000+i)),
+				span("kernel", "some_kernel", 70, at+60, 30, fmt.Sprintf(`"correlation": %d, "device": 0, "stream": 7`, i)))
+		}
+		if s := screenOf(t, events); strings.Contains(s.lead.Next, "record the host") != told {
+			t.Errorf("%s: %s\n%s", call, s.lead.Why, s.lead.Next)
 		}
 	}
 }
