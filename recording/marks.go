@@ -53,23 +53,28 @@ var compileSpans = []string{
 	"RunHloPasses", "HloPassPipeline",
 }
 
-// inductorFrames is how frames of Inductor's front door begin.
-const inductorFrames = "torch/_inductor/compile_fx.py("
+// How frames of Inductor's front door begin, and those of Triton's compiler and of the kernels that it compiled.
+const (
+	inductorFrames = "torch/_inductor/compile_fx.py("
+	tritonFrames   = "triton/compiler/compiler.py("
+)
 
 // compileFrames are Python frames of PyTorch's compilers.
 var compileFrames = []string{
 	"): backend_compile", "): backend_compile_and_load", "): compile_or_get_cached",
-	inductorFrames, "torch/_dynamo/convert_frame.py(", "triton/compiler/compiler.py(",
+	inductorFrames, "torch/_dynamo/convert_frame.py(", tritonFrames,
 }
 
 // compiledFrames are functions in the files of compileFrames that run in every call of what was compiled.
-var compiledFrames = []string{"): run", "): copy_misaligned_inputs"}
+var compiledFrames = []string{
+	"): run", "): copy_misaligned_inputs", "): __getitem__", "): runner", "): launch_metadata", "): __init__",
+}
 
 // CompileSpan reports whether a span or a Python frame compiles a program for the device, which
 // happens once for each shape of the input.
 func CompileSpan(name string) bool {
 	for _, part := range compiledFrames {
-		if strings.HasPrefix(name, inductorFrames) && strings.HasSuffix(name, part) {
+		if strings.HasSuffix(name, part) && (strings.HasPrefix(name, inductorFrames) || strings.HasPrefix(name, tritonFrames)) {
 			return false
 		}
 	}

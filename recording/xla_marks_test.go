@@ -30,6 +30,12 @@ func TestXLAMarks(t *testing.T) {
 	if !CompileSpan("jax/_src/compiler.py(238): backend_compile") || !CompileSpan("XlaCompileOp") || CompileSpan("train.py(7): compile_report") {
 		t.Error("what compiles is not told from what does not")
 	}
+	if !CompileSpan("triton/compiler/compiler.py(226): compile") || CompileSpan("triton/compiler/compiler.py(493): runner") {
+		t.Error("a launch of what Triton compiled is no compilation")
+	}
+	if Learns("void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>") || !Learns("cudnn::detail::wgrad_alg0_engine<float>") {
+		t.Error("dgrad kernels compute transposed convolutions as well")
+	}
 	if !CompileSpan("torch/_inductor/compile_fx.py(640): compile_fx_inner") || CompileSpan("torch/_inductor/compile_fx.py(979): run") {
 		t.Error("compiling is not told from a call of what was compiled")
 	}
