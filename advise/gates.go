@@ -266,7 +266,7 @@ func (g *gain) checkHostWork() string {
 	class, work, rate := g.verdict.Class, g.verdict.Grounds.HostWork, g.frameRate()
 	switch {
 	case class != "" && class != diagnose.Unknown && !class.Is(diagnose.CPUBound):
-		return fmt.Sprintf("the host's own work is not the limit: this is %s", class)
+		return fmt.Sprintf("this is %s: what the verdict names comes first", class)
 	case work.Launches():
 		return fmt.Sprintf("most of it is %s, which launches the device's work: it cannot run beside it", work.In)
 	case rate > 0:
@@ -525,7 +525,24 @@ func (g *gain) play() {
 	if lead := g.lead(); lead > 0 {
 		g.takeOff(lead)
 	}
+	g.keepToExchange()
 	g.fix.Notes = append(g.fix.Notes, g.fix.Forecast.Notes...)
+}
+
+// keepToExchange keeps the bound of exchanges that come more seldom to the share that the verdict gives them, with the
+// optimizer's steps: a replay also takes away what a lone rank waits for another one's start.
+func (g *gain) keepToExchange() {
+	at := slices.IndexFunc(g.verdict.Findings, func(f diagnose.Finding) bool {
+		return f.Name == diagnose.FindingExposedCommunication
+	})
+	if at < 0 || g.edit.Accumulate <= 1 || !g.trace.Lone() {
+		return
+	}
+	left, w := 1-1/float64(g.edit.Accumulate), g.costs.Window
+	most := atRemoval(left * (g.verdict.Findings[at].Share + g.trace.UpdateShare(w.Start, w.End)))
+	if s := &g.fix.Forecast.Speedup; most < s.High {
+		*s = stoker.Interval{Low: min(s.Low, most), Point: math.NaN(), High: most}
+	}
 }
 
 // withoutLead is a gain of the judged part of a replayed step alone.

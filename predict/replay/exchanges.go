@@ -21,6 +21,20 @@ func (t *Trace) Lone() bool {
 	return false
 }
 
+// UpdateShare returns the share of a window, seconds, in which the host is within steps of the optimizer.
+func (t *Trace) UpdateShare(from, to float64) float64 {
+	h, sum, until := &t.t.Host, 0.0, from
+	for i, name := range h.Name {
+		if h.Kind[i] != recording.Annotation || !recording.OptimizerSpan(t.t.Names[name]) {
+			continue
+		}
+		if start, end := max(float64(h.Start[i])/1e9, until), min(float64(h.End[i])/1e9, to); end > start {
+			sum, until = sum+end-start, end
+		}
+	}
+	return sum / (to - from)
+}
+
 // skipExchange reports whether a view leaves a collective out of a step that only
 // accumulates gradients.
 func (p *play) skipExchange(i int32, v bounds.View) bool {
