@@ -294,7 +294,11 @@ func (r *reader) doubts() {
 	missing := func(table string) bool { return r.db.tables[table] == nil }
 	switch {
 	case len(t.Device.Start) == 0:
-		r.addWarning(recording.NoDeviceWork + "record with nsys profile --trace=cuda,nvtx,osrt. The host's side was read.")
+		said := recording.NoDeviceWork + "record with nsys profile --trace=cuda,nvtx,osrt."
+		if r.out.Events > 0 {
+			said += " The host's side was read."
+		}
+		r.addWarning(said)
 	case missing(callTables[0]):
 		r.addWarning("The file holds no call of the CUDA runtime (table %s): no gap can be charged to a cause.",
 			callTables[0])
