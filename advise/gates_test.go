@@ -183,8 +183,8 @@ func TestWhichHostWorkCanRunBeside(t *testing.T) {
 		"an operator of the loop":    {diagnose.CPUBound, diagnose.HostWork{In: "aten::sort"}, ""},
 		"a first call":               {diagnose.CPUBound, diagnose.HostWork{In: "aten::mul_", First: true}, "it comes once"},
 		"the compiled function":      {diagnose.CPUBound, diagnose.HostWork{In: "PjitFunction(step)"}, "launches the device's work"},
-		"beside a device that works": {diagnose.GPUTensor, diagnose.HostWork{In: "image.py(178): preprocess"}, "not the limit: this is gpu-bound/tensor"},
-		"beside launches":            {diagnose.LaunchBound, diagnose.HostWork{In: "image.py(178): preprocess"}, "not the limit"},
+		"beside a device that works": {diagnose.GPUTensor, diagnose.HostWork{In: "image.py(178): preprocess"}, "this is gpu-bound/tensor: what the verdict names"},
+		"beside launches":            {diagnose.LaunchBound, diagnose.HostWork{In: "image.py(178): preprocess"}, "what the verdict names comes first"},
 	} {
 		v := findingOf(diagnose.Finding{Name: diagnose.FindingHostWork, Saves: 0.3}, "python", 0.5)
 		v.Class, v.Grounds = c.class, diagnose.Grounds{Kernels: 1000, Program: diagnose.Training, HostWork: c.work}

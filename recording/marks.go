@@ -74,7 +74,8 @@ var compiledFrames = []string{
 // happens once for each shape of the input.
 func CompileSpan(name string) bool {
 	for _, part := range compiledFrames {
-		if strings.HasSuffix(name, part) && (strings.HasPrefix(name, inductorFrames) || strings.HasPrefix(name, tritonFrames)) {
+		inside := strings.HasPrefix(name, inductorFrames) || strings.HasPrefix(name, tritonFrames)
+		if inside && strings.HasSuffix(name, part) {
 			return false
 		}
 	}
@@ -302,7 +303,9 @@ func BackwardSpan(name string) bool {
 }
 
 // MarksTraining reports whether a range that somebody wrote is of a backward pass or of an optimizer: "optimizer_step".
-func MarksTraining(name string) bool { return ContainsAny(strings.ToLower(name), "backward", "optimizer") }
+func MarksTraining(name string) bool {
+	return ContainsAny(strings.ToLower(name), "backward", "optimizer")
+}
 
 // libraries are the first folders under which a profiler shows code that is not the user's, and
 // libraryFiles the bare files of Python's standard library. The profiler cuts off entries of

@@ -37,7 +37,8 @@ func paintSteps(steps []recording.Step, w recording.Window, row diagnose.RowName
 	}
 	p.typical = typicalLoop(w.Steps)
 	if len(w.Steps) == 0 { // too few to be judged: none of them is warm-up by itself
-		p.typical = typicalLoop(slices.DeleteFunc(slices.Clone(steps), func(s recording.Step) bool { return s.Phase != p.phase }))
+		of := slices.Clone(steps)
+		p.typical = typicalLoop(slices.DeleteFunc(of, func(s recording.Step) bool { return s.Phase != p.phase }))
 	}
 	if w.OneIn > 1 {
 		p.addUnkept()

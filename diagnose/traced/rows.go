@@ -104,13 +104,15 @@ func (t *filler) cutRecording(run *recording.Run) []stretch {
 // recordedSteps are all steps of the judged process on the host's clock, in order.
 func (t *filler) recordedSteps(run *recording.Run) (out []stretch) {
 	rank := t.judgedRank()
-	trains := slices.ContainsFunc(run.Steps, func(s recording.Step) bool { return s.Rank == rank && s.Phase == recording.Train })
+	apart := t.judgedRow() == diagnose.RowTraining && slices.ContainsFunc(run.Steps, func(s recording.Step) bool {
+		return s.Rank == rank && s.Phase == recording.Train
+	})
 	for _, s := range run.Steps {
 		if s.Rank != rank || !(s.Period > 0) {
 			continue
 		}
 		row := diagnose.RowOf(s.Phase)
-		if row == diagnose.RowTraining || s.Phase == recording.Evaluate && (!trains || t.judgedRow() != diagnose.RowTraining) {
+		if row == diagnose.RowTraining || s.Phase == recording.Evaluate && !apart {
 			row = t.judgedRow()
 		}
 		out = append(out, stretch{int64(1e9 * s.Start), int64(1e9 * (s.Start + s.Period)), row})

@@ -46,8 +46,8 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	}
 	switch {
 	case d.Earlier:
-		out = append(out, fmt.Sprintf("the first recorded work waited %s in the device's queue: the device worked on launches "+
-			"from before the recording, which are not in the file", quantity.AboutSeconds(toSeconds(d.Edge))))
+		out = append(out, fmt.Sprintf("the first recorded work waited %s in the device's queue: the device worked on "+
+			"launches from before the recording, which are not in the file", quantity.AboutSeconds(toSeconds(d.Edge))))
 	case d.Edge > 0 && !d.StartUp:
 		out = append(out,
 			fmt.Sprintf("the %s before the recording's first device work are not judged: no mark bounds a "+
