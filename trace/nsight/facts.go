@@ -298,7 +298,7 @@ func (r *reader) doubts() {
 		if r.out.Events > 0 {
 			said += " The host's side was read."
 		}
-		r.addWarning(said)
+		r.addWarning("%s", said)
 	case missing(callTables[0]):
 		r.addWarning("The file holds no call of the CUDA runtime (table %s): no gap can be charged to a cause.",
 			callTables[0])
