@@ -65,7 +65,7 @@ class PairsTest(unittest.TestCase):
         told = gains.summary(rows)
         self.assertEqual((told.pairs, told.inside), (3, 1))  # A/A stands apart
         self.assertAlmostEqual(told.error, 1.9 / 1.7 - 1)  # the one in the middle of 5 %, 12 % and the failed one
-        self.assertFalse(told.kept())
+        self.assertFalse(told.keeps_promises())
         text = "\n".join(gains.report(rows))
         self.assertIn("all pairs: 1 of 3 inside (33 %)", text)
         self.assertIn("failed: refused: the run before is too short", text)
