@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -53,8 +54,8 @@ func (a adviser) collate() (Fix, string) {
 	how := "what it makes of a single sample, and is the same in every epoch, can be made once and stored. Padding, " +
 		"or a batch of graphs, stays: worker processes do that beside the loop. A tensor of a list of arrays is made element by element: " +
 		"torch.from_numpy(numpy.stack(arrays)) copies each at once"
-	if line.Kind == diagnose.Neighbours {
-		how = line.Kind.Advice()
+	if seen && !slices.Contains([]diagnose.Kind{diagnose.Collate, diagnose.Stacking}, line.Kind) {
+		how = cmp.Or(line.Kind.Advice(), how) // of the function that it calls
 	}
 	if slices.ContainsFunc(a.verdict.Lines, func(l diagnose.Line) bool { return l.Kind == diagnose.Tokenizer }) {
 		fix.Title, fix.Effort = "do the work of collate_fn once, before training", Data

@@ -17,12 +17,19 @@ var ofFindings = []struct {
 	{diagnose.FindingInterpreterLock, "take what other threads compute in Python out of the trainer's process", NoRisk},
 	{diagnose.FindingManyReads, "read the values of a step from the device at once, not one by one", NoRisk},
 	{diagnose.FindingHostTensors, "make tensors of the step on the device (torch.zeros(..., device=device)), or keep them there", NoRisk},
+	{
+		diagnose.FindingOptimizerLaunches,
+		"let the optimizer step on all parameters in few kernels (fused=True or foreach=True, few parameter groups)",
+		NumericsRisk,
+	},
 	{diagnose.FindingCPUOptimizer, "step on the device, or by an optimizer that is made for the CPU", NumericsRisk},
 }
 
-// withoutAnomalies returns the fix that switches anomaly detection off; none if it is not on.
-func (a adviser) withoutAnomalies() []Fix {
-	if fix, _ := a.removeFindings(); fix.Name == diagnose.FindingAnomalyDetection {
+// ofAnyLoop returns the fix of a finding that needs no loader and no step: anomaly detection, another thread that holds
+// the interpreter lock; none without one.
+func (a adviser) ofAnyLoop() []Fix {
+	fix, _ := a.removeFindings()
+	if fix.Name == diagnose.FindingAnomalyDetection || fix.Name == diagnose.FindingInterpreterLock {
 		return []Fix{fix}
 	}
 	return nil
@@ -39,11 +46,14 @@ func (a adviser) removeFindings() (Fix, string) {
 				Name: f.Name, Title: change.title, Effort: Code, Risk: change.risk, At: a.lineOf(f),
 				Forecast: a.atMost(a.atIdle()), Cause: true, Notes: []string{f.Text, f.Advice},
 			}
+			if !math.IsNaN(f.Saves) {
+				fix.Forecast = a.atMost(atRemoval(f.Saves))
+			}
 			if f.Name == diagnose.FindingLongerSteps {
 				if f.Source == "" {
 					continue
 				}
-				fix.Forecast, fix.Mind = a.atMost(atRemoval(f.Saves)), samplesGetLonger
+				fix.Mind = samplesGetLonger
 			}
 			return fix, ""
 		}

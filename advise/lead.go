@@ -20,7 +20,7 @@ import (
 func (a adviser) leadWith(plan Plan) Plan {
 	lead := a.verdict.Lead
 	if lead == nil {
-		return plan
+		return a.evaluateLess(plan)
 	}
 	if lead.Name == diagnose.RowEdge && !lead.IsOwnWork() && a.costs.Workers == 0 && len(plan.Fixes) > 0 {
 		return plan // num_workers=0: a change that makes each batch cheaper helps the first one as well
@@ -60,6 +60,28 @@ func (a adviser) leadWith(plan Plan) Plan {
 			strings.HasSuffix(f.Title, lead.Line.String())
 	}
 	plan.Fixes = append([]Fix{fix}, slices.DeleteFunc(plan.Fixes, same)...)
+	return plan
+}
+
+// muchEvaluation is the share of a run without its start and end that evaluation takes, from which less of it is
+// proposed. [J]
+const muchEvaluation = 0.2
+
+// evaluateLess proposes to evaluate less often, if evaluation keeps the device busy and takes much of a run that
+// trains.
+func (a adviser) evaluateLess(plan Plan) Plan {
+	r, train := a.verdict.Ledger.Find(diagnose.RowEvaluation), a.verdict.Ledger.Find(diagnose.RowTraining)
+	share := r.Seconds / a.verdict.Ledger.Recurring()
+	if !(share >= muchEvaluation) || r.Count < 2 || !(train.Seconds > 0) {
+		return plan
+	}
+	plan.Fixes = append(plan.Fixes, Fix{
+		Name: string(diagnose.RowEvaluation), Title: "evaluate less often (eval_steps, once in several epochs), or on fewer samples",
+		At: r.Line.Short(), Effort: Flag, Risk: NoRisk, Forecast: predict.NoForecast(),
+		Run:   stoker.Interval{Low: 1, Point: math.NaN(), High: atRemoval(share)},
+		Mind:  "whether training goes on by what comes of it (early stopping, the best checkpoint)",
+		Notes: []string{fmt.Sprintf("evaluation takes %s of the time of training and evaluation", quantity.Percent(share))},
+	})
 	return plan
 }
 

@@ -115,17 +115,17 @@ func (a adviser) blind() Plan {
 		return Plan{Fixes: []Fix{fix}}
 	case class == diagnose.CPUBound, class == diagnose.MainThread && len(a.run.Facts.Loaders) == 0:
 		plan := a.inWords()
-		plan.Fixes = append(a.withoutAnomalies(), plan.Fixes...)
+		plan.Fixes = append(a.ofAnyLoop(), plan.Fixes...)
 		return plan
 	case class == diagnose.LaunchBound && len(a.run.Facts.Loaders) == 0:
-		fixes := a.withoutAnomalies()
+		fixes := a.ofAnyLoop()
 		line := a.ownLine()
 		if first, seconds, named := a.namedLaunches(); named && !launchesMost(line) {
 			fixes = append(fixes, a.fewerLaunches(first, seconds))
 		}
 		return Plan{Fixes: append(fixes, line...)}
 	case class == diagnose.Unknown && a.verdict.Idle >= partlyIdle && len(a.run.Facts.Loaders) == 0:
-		return Plan{Fixes: append(a.withoutAnomalies(), a.ownLine()...)} // the thread is on that line with any cause
+		return Plan{Fixes: append(a.ofAnyLoop(), a.ownLine()...)} // the thread is on that line with any cause
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
 		return Plan{}
 	}
@@ -156,19 +156,27 @@ func (a adviser) ownLine() []Fix {
 	lines := a.verdict.Measured.LoopLines
 	works := func(line diagnose.LoopLine) bool {
 		return line.Own.File != "" && line.Kind != diagnose.Launching &&
-			(a.reads(line) || !slices.Contains(ofWaiting, line.Kind))
+			(a.reads(line) || !slices.Contains(ofWaiting, line.Kind)) &&
+			(line.Kind != diagnose.Copying || a.verdict.Idle >= mostlyIdle) // else it waits for the device's work
 	}
 	title := "make this line cheaper: "
 	line, seconds := diagnose.BusiestFunction(lines.Lines, works)
 	if launches := a.ownLaunches(seconds); launches.Name != "" {
 		return []Fix{launches}
 	}
-	if seconds < diagnose.NamedLine*lines.Seconds {
-		title = "make this line cheaper, and what its class does beside it: "
-		line, seconds = diagnose.BusiestClass(lines.Lines, works)
+	inClass, ofClass := diagnose.BusiestClass(lines.Lines, works)
+	if max(seconds, ofClass) < diagnose.NamedLine*lines.Seconds {
+		if mixture := a.ownMixture(); len(mixture) > 0 {
+			return mixture
+		}
 	}
-	if line.Own.File == "" || lines.Looks < diagnose.FewLooks || seconds < diagnose.NamedLine*lines.Seconds {
-		return a.ownMixture()
+	least := max(leastOwn*lines.Seconds, diagnose.NamedLine*a.secondsBesideDevice())
+	if seconds < least || seconds < diagnose.NamedLine*lines.Seconds && ofClass >= diagnose.NamedLine*lines.Seconds {
+		title = "make this line cheaper, and what its class does beside it: "
+		line, seconds = inClass, ofClass
+	}
+	if line.Own.File == "" || lines.Looks < diagnose.FewLooks || seconds < least {
+		return nil
 	}
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
@@ -187,6 +195,23 @@ func (a adviser) ownLine() []Fix {
 	return []Fix{fix}
 }
 
+// leastOwn is the share of the launching thread's time from which a line is named at all. [J]
+const leastOwn = 0.1
+
+// secondsBesideDevice is how long the launching thread does not wait for work that the device is doing.
+func (a adviser) secondsBesideDevice() float64 {
+	whole := a.verdict.Measured.LoopLines.Seconds
+	for _, line := range a.verdict.Measured.LoopLines.Lines {
+		switch {
+		case line.Kind == diagnose.DeviceWait && !a.reads(line):
+			whole -= line.Seconds
+		case line.Kind == diagnose.Copying && a.verdict.Idle < mostlyIdle:
+			whole -= line.Asleep
+		}
+	}
+	return whole
+}
+
 // onePassEach is advice for a program without a DataLoader that reads one result for each pass of its model.
 const onePassEach = "if each pass of the model has one input (a game, a beam, a sequence): several in one pass, and one read " +
 	"for all. If values of a tensor are read one by one: "
@@ -197,8 +222,11 @@ func (a adviser) ownMixture() []Fix {
 	lines := a.verdict.Measured.LoopLines
 	awake := slices.Clone(lines.Lines)
 	for i := range awake {
-		if awake[i].Kind == diagnose.DeviceWait && launchesWork(awake[i].Call) {
-			awake[i].Kind, awake[i].Seconds = diagnose.Launching, awake[i].Seconds-awake[i].Asleep
+		switch line := &awake[i]; {
+		case line.Kind == diagnose.DeviceWait && launchesWork(line.Call):
+			line.Kind, line.Seconds = diagnose.Launching, line.Seconds-line.Asleep
+		case line.Kind == diagnose.Copying: // asleep, it waits for the device's work
+			line.Seconds -= line.Asleep
 		}
 	}
 	line, seconds := diagnose.BusiestFunction(awake, func(line diagnose.LoopLine) bool {

@@ -540,3 +540,28 @@ func TestLineOfManyReads(t *testing.T) {
 		t.Errorf("most reads at line 68: %q", got)
 	}
 }
+
+// Evaluation that keeps the device busy leaves nothing idle, and takes time of the run all the same.
+func TestEvaluateLessOften(t *testing.T) {
+	rows := func(seconds float64, count int) diagnose.Ledger {
+		return diagnose.Ledger{Rows: []diagnose.Row{
+			{Name: diagnose.RowTraining, Seconds: 60, Idle: 1},
+			{Name: diagnose.RowEvaluation, Seconds: seconds, Count: count, Idle: 1},
+		}}
+	}
+	for name, c := range map[string]struct {
+		ledger diagnose.Ledger
+		most   float64
+	}{"often": {rows(40, 20), 100. / 60}, "short": {rows(6, 20), 0}, "once": {rows(40, 1), 0}} {
+		fixes := adviser{verdict: diagnose.Verdict{Ledger: c.ledger}}.evaluateLess(Plan{}).Fixes
+		if c.most == 0 {
+			if len(fixes) > 0 {
+				t.Errorf("%s: %v", name, fixes)
+			}
+			continue
+		}
+		if len(fixes) != 1 || math.Abs(fixes[0].Run.High-c.most) > 0.01 || fixes[0].Mind == "" {
+			t.Errorf("%s: %v, want at most %.2fx", name, fixes, c.most)
+		}
+	}
+}

@@ -39,6 +39,10 @@ const InterpreterAdvice = "run what the other threads compute in a process of it
 const OptimizerAdvice = "let it step on the device, if its state fits there, or take one that is made for the " +
 	"CPU: torch.optim.AdamW(..., fused=True), DeepSpeedCPUAdam"
 
+// OptimizerLaunchesAdvice is what to do about an optimizer that launches kernel after kernel.
+const OptimizerLaunchesAdvice = "all parameters in few kernels: fused=True or foreach=True, parameters with the same settings in " +
+	"one group, torch._foreach_* in an optimizer of your own, or torch.compile around its step"
+
 // LongerStepsAdvice is what to do about steps that get longer and longer.
 const LongerStepsAdvice = "what is kept of all earlier steps is worked through again in each: a running sum or a counter " +
 	"instead of a list that is added up, only what is new instead of the whole log, and a limit on what is kept. Losses that " +

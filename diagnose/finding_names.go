@@ -42,6 +42,7 @@ const (
 	FindingInterpreterLock       = "interpreter-lock"
 	FindingCPUOptimizer          = "cpu-optimizer"
 	FindingLongerSteps           = "longer-steps"
+	FindingOptimizerLaunches     = "optimizer-launches"
 	FindingDeviceWait            = "device-wait"
 	FindingDeviceCopies          = "device-copies"
 	FindingManyReads             = "many-reads"

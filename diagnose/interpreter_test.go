@@ -23,6 +23,8 @@ func TestInterpreterLock(t *testing.T) {
 		{"lock" + next + ";multiprocessing/connection.py:395 Connection._recv", 0.05, false},
 		{"asleep" + next + ";multiprocessing/connection.py:395 Connection._recv", 0.7, false},
 		{"lock" + next + ";threading.py:320 Condition.wait", 0.7, false},
+		{"lock;/home/me/train.py:91 main;torch/cuda/streams.py:1 Event.synchronize", 0.7, true},
+		{"asleep;/home/me/train.py:91 main;torch/cuda/streams.py:1 Event.synchronize", 0.7, false},
 	} {
 		d := newDiary()
 		for i := range 1000 {

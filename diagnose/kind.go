@@ -32,6 +32,7 @@ const (
 	Neighbours   Kind = "neighbours" // of a graph's nodes, drawn for a batch
 	MappedRows   Kind = "mapped"     // small slices of a memory map
 	Rewarding    Kind = "rewards"    // of what a model generated, to learn from
+	Acting       Kind = "acting"     // by a policy, which is asked what to do next
 	Growing      Kind = "growing"    // an array, which is copied whole each time
 	OfLists      Kind = "of-lists"   // arrays, element by element
 	Unpacking    Kind = "unpacking"  // of arrays into numbers of Python
@@ -224,6 +225,11 @@ var kindWords = map[Kind][2]string{
 		"slice a plain view of it, numpy.asarray(map), made once in each worker: it copies nothing, and a slice of it costs a " +
 			"tenth. What fits in memory: read it there once. Or build samples once, before training",
 	},
+	Acting: {
+		"a policy is asked what to do next",
+		"several environments (games, tables) at a time, so that one pass of the policy has a batch of states, and one read " +
+			"of the device is for all of them. That changes in which order experience comes",
+	},
 	Rewarding: {
 		"rewards are computed on the host",
 		"all completions at a time in worker processes (multiprocessing.Pool), each as soon as it is there, while the device " +
@@ -320,8 +326,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Compiling: {
 		"torch.compile compiles again",
-		"keep shapes the same (drop_last=True, padding to a few lengths), or compile with dynamic=True. " +
-			"TORCH_LOGS=recompiles names each reason",
+		"keep shapes the same (drop_last=True, padding to a few lengths), or compile with dynamic=True. Numbers of Python that " +
+			"change, as a learning rate or a count of steps: tensors. TORCH_LOGS=recompiles names each reason",
 	},
 	Profiling: {
 		"the profiler of PyTorch is on",

@@ -837,3 +837,32 @@ func (d *diary) judgeWith(shares map[string]float64, others bool, more ...record
 	}
 	return judge.Judge(&d.run)
 }
+
+// An optimizer that launches kernel after kernel is no optimizer on the CPU, wherever its parameters lie.
+func TestOptimizerThatLaunchesMuch(t *testing.T) {
+	for launches, want := range map[float64]string{2000: diagnose.FindingOptimizerLaunches, 2: diagnose.FindingCPUOptimizer} {
+		syncs, waited := 1.0, 0.001
+		d := newDiary()
+		for i := range 1000 {
+			d.step(1, recording.Train, 0, 0.015, 0.025, i == 0)
+			d.run.Steps[i].Inside = &recording.Inside{
+				Clock: "cuda", Span: 0.04, Optimizer: 0.024, Launches: &launches, Syncs: &syncs, SyncTime: &waited,
+			}
+		}
+		d.run.Facts.Model = &recording.ModelFacts{Device: "cpu", DType: "float32", Steps: 1000}
+		d.run.Series = append(d.run.Series, d.busy)
+		v := judge.Judge(&d.run)
+		var found []string
+		for _, f := range v.Findings {
+			if f.Name == diagnose.FindingOptimizerLaunches || f.Name == diagnose.FindingCPUOptimizer {
+				found = append(found, f.Name)
+			}
+		}
+		if !slices.Equal(found, []string{want}) {
+			t.Errorf("%v launches: %s, %v, want %s", launches, v.Class, found, want)
+		}
+		if fixes := advise.Rank(&d.run, v).Fixes; len(fixes) == 0 || fixes[0].Name != want {
+			t.Errorf("%v launches: %v comes first, want %s", launches, fixes, want)
+		}
+	}
+}

@@ -115,6 +115,11 @@ var (
 			"no lists and dictionaries of Python objects in a data set, and loss.detach() in what is kept",
 		},
 		{
+			FindingOptimizerLaunches,
+			"the optimizer launches kernel after kernel, and the device waits for launches",
+			OptimizerLaunchesAdvice,
+		},
+		{
 			FindingLongerSteps,
 			"each step takes longer than those before it",
 			LongerStepsAdvice,

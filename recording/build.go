@@ -256,6 +256,7 @@ func (b *builder) finish() *Run {
 	run.Warnings = append([]string(nil), b.run.Warnings...)
 	run.thinned = slices.Clone(b.run.thinned)
 	run.tellSkipping()
+	run.Steps = dropQuickPasses(run.Steps)
 	tellEvaluation(run.Steps)
 	tellInterruptions(run.Steps)
 	tellTraced(run.Steps, run.Facts.Captures)

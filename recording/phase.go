@@ -1,5 +1,7 @@
 package recording
 
+import "slices"
+
 // Stretch returns the longest run [from, to) of consecutive phases that are judged: training
 // steps, or if none trains, inference steps or those without a phase. It is empty if all are
 // warm-up, compilation and the like.
@@ -65,6 +67,39 @@ func tellEvaluation(steps []Step) {
 			s.Phase = Evaluate
 		}
 	}
+}
+
+// Passes over a model after which the hook stops to take them for steps, and how quick they are then, seconds
+// (TRIED and QUICK_NS of python/hook/own.py).
+const (
+	triedPasses = 500
+	quickPass   = 2e-3
+)
+
+// dropQuickPasses leaves out the passes of processes whose hook took them for no steps: they are a second of a loop
+// that goes on, such as one that asks a small model what to do next.
+func dropQuickPasses(steps []Step) []Step {
+	type span struct {
+		from, to float64
+		last     int
+		steps    bool
+	}
+	own := map[int]*span{}
+	for _, s := range steps {
+		if s.Loader != OwnLoop {
+			continue
+		}
+		o := own[s.PID]
+		if o == nil {
+			o = &span{from: s.Start}
+			own[s.PID] = o
+		}
+		o.to, o.last, o.steps = s.Start, max(o.last, s.N), o.steps || s.Optimized > 0
+	}
+	return slices.DeleteFunc(steps, func(s Step) bool {
+		o := own[s.PID]
+		return s.Loader == OwnLoop && !o.steps && o.last == triedPasses-1 && o.to-o.from < triedPasses*quickPass
+	})
 }
 
 // tellInterruptions marks what interrupts an epoch as evaluation: a whole pass over another

@@ -203,3 +203,26 @@ func TestPassesThatInterruptAnEpoch(t *testing.T) {
 		}
 	}
 }
+
+// Passes that were too quick for a loop's are no steps, as the hook stops to count them. A short run of a loop, and one
+// whose optimizer steps, are.
+func TestQuickPassesAreNoSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		n       int
+		period  float64
+		updates float64
+		left    int
+	}{
+		"given up": {500, 0.0003, 0, 0}, "a short run": {300, 0.0003, 0, 300}, "a loop": {500, 0.02, 0, 500},
+		"trains": {500, 0.0003, 1, 500},
+	} {
+		var steps []Step
+		for i := range c.n {
+			steps = append(steps, Step{PID: 1, Loader: OwnLoop, N: i, Start: float64(i) * c.period, Period: c.period, Optimized: c.updates})
+		}
+		steps = append(steps, Step{PID: 1, Loader: 1, Start: 1}, Step{PID: 2, Loader: OwnLoop, Start: 1})
+		if left := len(dropQuickPasses(steps)); left != c.left+2 {
+			t.Errorf("%s: %d steps are left of %d, want %d", name, left, c.n+2, c.left+2)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func (l filler) findPhase(name, what string, took float64) []diagnose.Finding {
 	if !(share >= leastApart) {
 		return nil
 	}
-	f := diagnose.NewTextFinding(name, fmt.Sprintf("%s of the judged time goes into %s. It is not counted above",
+	f := diagnose.NewTextFinding(name, fmt.Sprintf("%s of the judged time, by the host's clock, goes into %s. It is not counted above",
 		quantity.Percent(share), what))
 	f.Seconds, f.Share = took, share
 	return []diagnose.Finding{f}

@@ -172,6 +172,9 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	if onCPU { // which reads gradients and no loss
 		out = append(out, optimizer)
 	}
+	if launches, found := l.findOptimizerLaunches(in); found {
+		out = append(out, launches)
+	}
 	switch {
 	case onCPU:
 	case in.Syncs >= diagnose.ManySyncs && (held || idle >= diagnose.LaunchTrigger):

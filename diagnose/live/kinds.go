@@ -126,13 +126,17 @@ func kindOf(s recording.Stack) diagnose.Kind {
 			return kind
 		}
 	}
+	own := recording.Place{}
 	for _, p := range s.Places {
-		switch {
-		case p.Own() && drawsNeighbours.MatchString(p.Function):
-			return diagnose.Neighbours
-		case p.Own() && strings.Contains(p.Function, "collate"):
-			return diagnose.Collate
+		if !p.Own() {
+			continue
 		}
+		if own = p; drawsNeighbours.MatchString(p.Function) {
+			return diagnose.Neighbours
+		}
+	}
+	if strings.Contains(own.Function, "collate") { // itself, and not a function that it calls
+		return diagnose.Collate
 	}
 	switch kind := byCall[s.Native]; {
 	case kind != "":
@@ -148,6 +152,7 @@ var byCall = map[string]diagnose.Kind{
 	"print": diagnose.Logging, "cv2.imread": diagnose.Decoder, "cv2": diagnose.Augmentation,
 	"tokenizer": diagnose.Tokenizer, "execute": diagnose.Queries, "decompress": diagnose.Inflating,
 	"loads": diagnose.Parser, "open": diagnose.Reading, "re": diagnose.Matching, "hashlib": diagnose.Hashing,
+	"gc":     diagnose.Garbage,
 	"random": diagnose.Drawing, "sort": diagnose.Sorting, "array": diagnose.OfLists, "tolist": diagnose.Unpacking,
 	"grow": diagnose.Growing, "write": diagnose.Writing, "device": diagnose.OnDevice,
 }

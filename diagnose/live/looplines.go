@@ -280,7 +280,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	}
 	switch kind := byCall[s.Native]; {
 	case slices.Contains(ofData, kind):
-		return diagnose.Preparing
+		return cmp.Or(kindOfNames(s.Places), diagnose.Preparing)
 	case slices.Contains(ofNumbers, kind): // the program's own names tell more
 		return cmp.Or(kindOfNames(s.Places), kind)
 	case kind == diagnose.OnDevice: // a loop moves its batch, or makes a tensor and moves that
@@ -321,8 +321,11 @@ var byName = []struct {
 	{diagnose.Logging, regexp.MustCompile(`(?i)logger|logging|tensorboard|summary_?writer|progress_?bar|` +
 		`(?:^|[._])log(?:$|\.|_(?:metric|scalar|histogram|image|stat|grad|weight|param|value|step|to|loss|train))|` +
 		`(?:^|[._])(?:get|make|collect|write)_logs?$`)},
+	{diagnose.Plotting, regexp.MustCompile(`(?i)(?:^|[._])(?:plot|draw_?(?:figure|plot|image|curve)s?)(?:$|_|s$)|` +
+		`(?:^|\.)Figure\.|Plot(?:s|ter|ting)?\.|visuali[sz]e`)},
 	{diagnose.Rewarding, regexp.MustCompile(`(?i)rewards?(?:_?fn|_?func(?:tion)?s?)?$|reward_?(?:manager|worker)|` +
 		`score_(?:completions?|responses?|rollouts?)`)},
+	{diagnose.Acting, regexp.MustCompile(`(?:^|[._])(?:get|select|choose|sample)_actions?$|(?:^|\.)act$`)},
 	{diagnose.Generating, regexp.MustCompile(`(?:^|\.)generate$|(?:greedy|beam)_(?:search|decode)|` +
 		`generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)`)},
 	{diagnose.Simulating, regexp.MustCompile(`Env(?:[A-Z_\d]\w*)?\.|Environment\w*\.|Simulat(?:or|ion)\w*\.`)},

@@ -21,7 +21,7 @@ func (l filler) stepsOnCPU() bool {
 func (l filler) findCPUOptimizer(in insideSteps) (diagnose.Finding, bool) {
 	waits := stat.Or(l.Costs.Window.Asks().SyncTime, 0) / in.span // Lightning's optimizers call the model themselves
 	share := in.optimizer - waits
-	if !l.stepsOnCPU() || !(share >= longOptimizer) {
+	if !l.stepsOnCPU() || !(share >= longOptimizer) || l.launchesMuch(in) {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewFinding(diagnose.FindingCPUOptimizer)
@@ -29,5 +29,26 @@ func (l filler) findCPUOptimizer(in insideSteps) (diagnose.Finding, bool) {
 	f.Text = fmt.Sprintf("the optimizer steps on the CPU, as its parameters lie in host memory, and takes %s of a "+
 		"step (%s): the device idles meanwhile", quantity.Percent(share), quantity.AboutSeconds(share*in.span))
 	f.Advice = diagnose.OptimizerAdvice
+	return f, true
+}
+
+// manyLaunches is the share of a step from which an optimizer that launches kernel after kernel is worth a word. [J]
+const manyLaunches = 0.25
+
+// launchesMuch reports whether a step's launches are what the device waits for. An optimizer on the CPU launches none.
+func (l filler) launchesMuch(in insideSteps) bool {
+	return in.Launches >= fewLaunches && l.Parts.Host >= diagnose.LaunchTrigger && l.Parts.Host > l.Parts.Long
+}
+
+// findOptimizerLaunches tells of an optimizer that takes a good part of a step, in which the device waits for launches.
+func (l filler) findOptimizerLaunches(in insideSteps) (diagnose.Finding, bool) {
+	if !l.launchesMuch(in) || !(in.optimizer >= manyLaunches) {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingOptimizerLaunches)
+	f.Share, f.Saves = in.optimizer, min(in.optimizer, l.Parts.Host)
+	f.Text = fmt.Sprintf("the optimizer takes %s of a step (%s) in which the device waits for launches: it launches kernel "+
+		"after kernel", quantity.Percent(in.optimizer), quantity.AboutSeconds(in.optimizer*in.span))
+	f.Advice = diagnose.OptimizerLaunchesAdvice
 	return f, true
 }

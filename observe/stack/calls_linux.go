@@ -35,6 +35,7 @@ var calls = []struct {
 		`\b(?:listdir|scandir|exists|isfile)\(|` +
 		`\b(?:np|numpy|torch|joblib)\.load\(|\.(?:read|readline|readlines)\(`)},
 	{"re", regexp.MustCompile(`\bre\.\w+\(|\.(?:findall|finditer|fullmatch)\(`)},
+	{"gc", regexp.MustCompile(`\bgc\.collect\(`)},
 	{"hashlib", regexp.MustCompile(`\bhashlib\.|\.hexdigest\(|\b(?:md5|sha1|sha256)\(`)},
 	{"random", regexp.MustCompile(`\brandom\.\w+\(|\brng\.\w+\(|` +
 		`\.(?:choice|choices|shuffle|permutation|multinomial|randint|randperm)\(`)},

@@ -28,6 +28,7 @@ func TestCallIn(t *testing.T) {
 		"    x = self.x[i].to(self.device)":                       "device",
 		"    stoker.watch(batches)":                               "",
 		"    reopen(path)  # then open(it)":                       "",
+		"            gc.collect()":                                "gc",
 		"    loss = total.item()":                                 "tolist",
 		"    with open(self.path, 'a') as log:":                   "write",
 		"    pickle.dump(samples, file)":                          "write",
