@@ -1,6 +1,6 @@
 // Package trace reads other profilers' files into a recording.Run, the same type
 // that observe records live: PyTorch Profiler's (Kineto) JSON, Nsight Systems'
-// SQLite exports, and the xplane.pb of TensorFlow and JAX. JSON and xplane.pb may
+// SQLite exports, rocprof's files, and the xplane.pb of TensorFlow and JAX. JSON and xplane.pb may
 // be packed by gzip or zstd. Several files, a folder, a tar or a zip of them are the
 // ranks of one run.
 //
