@@ -38,3 +38,31 @@ func TestLinesThatLaunch(t *testing.T) {
 		}
 	}
 }
+
+// One long stretch of the program's own work is not spread over the launches of a step, where looks find the thread at it.
+func TestOwnWorkBesideLaunches(t *testing.T) {
+	const (
+		own      = "core;/home/me/train.py:46 get_tokens_per_batch"
+		launches = "core;/home/me/train.py:80 train;torch/nn/modules/module.py:1 Module.__call__"
+		waits    = "asleep;/home/me/train.py:82 train;torch/cuda/streams.py:1 Event.synchronize"
+	)
+	for name, c := range map[string]struct {
+		shares map[string]float64
+		count  float64 // launches a step
+		want   diagnose.Class
+	}{
+		"own work":        {map[string]float64{own: 0.25, launches: 0.05, waits: 0.7}, 40, diagnose.CPUBound},
+		"launches":        {map[string]float64{own: 0.05, launches: 0.25, waits: 0.7}, 40, diagnose.LaunchBound},
+		"as quick as any": {map[string]float64{own: 0.25, launches: 0.05, waits: 0.7}, 1000, diagnose.LaunchBound},
+	} {
+		syncs, waited := 1.0, 0.013
+		d := newDiary()
+		for i := range 1000 {
+			d.step(1, recording.Train, 0, 0.014, 0.01, i == 0)
+			d.run.Steps[i].Inside = &recording.Inside{Clock: "cuda", Span: 0.024, Launches: &c.count, Syncs: &syncs, SyncTime: &waited}
+		}
+		if v := d.judgeSeen(c.shares); v.Class != c.want {
+			t.Errorf("%s: %s, want %s", name, v.Class, c.want)
+		}
+	}
+}

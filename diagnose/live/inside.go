@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/quantity"
@@ -41,6 +42,32 @@ func sumInsides(w recording.Window) (in insideSteps, ok bool) {
 // limit. [J]
 const fewLaunches = 10
 
+// Start values of work that is not launching, though a step launches often. [J] An operation of PyTorch takes the host 5
+// to 20 us.
+const (
+	slowLaunch     = 50e-6 // seconds from launch to launch, above which launching alone is not what takes them
+	besideLaunches = 2.0   // times as many looks at the program's own work as at launching it has at least
+	leastBeside    = 0.1   // the share of the looks that find the thread at such work, at least
+)
+
+// noOwnWork are kinds of lines that call the device, wait for a batch, or save, which has its own row.
+var noOwnWork = slices.Concat(diagnose.OfDevice, diagnose.OfLoader, []diagnose.Kind{diagnose.Saving})
+
+// worksBesideLaunches reports whether the launching thread is seen at work of the program's own much more than launching.
+func (l filler) worksBesideLaunches() bool {
+	own, launching := 0.0, 0.0
+	for _, line := range l.LoopLines.Lines {
+		awake := line.Seconds - line.Asleep
+		switch {
+		case line.Kind == diagnose.Launching:
+			launching += awake
+		case line.Own.File != "" && !slices.Contains(noOwnWork, line.Kind):
+			own += awake
+		}
+	}
+	return l.LoopLines.Looks >= fewLooks && own >= besideLaunches*launching && own >= leastBeside*l.LoopLines.Seconds
+}
+
 // fillParts are what the window went into as far as a live job tells it. That the launching
 // thread is waiting for a core is a name, if it is known who has them.
 func (l filler) fillParts() {
@@ -68,7 +95,8 @@ func (l filler) fillParts() {
 		rest -= min(in.exchange, rest)
 		// a collective that is waiting for other ranks is a kernel to GPU-Util: no part of what that calls idle
 		p.Exchange = max(p.Exchange, min(in.exchange, 1-stall-p.Copies-p.Queued))
-		if in.Launches >= fewLaunches && rest*in.span/in.Launches < diagnose.LongGap {
+		if gap := rest * in.span / in.Launches; in.Launches >= fewLaunches && gap < diagnose.LongGap &&
+			!(gap >= slowLaunch && l.worksBesideLaunches()) {
 			p.Host, rest = rest, 0
 		} else if in.Launches > 0 {
 			p.Long, rest = rest, 0
