@@ -242,9 +242,9 @@ var kindWords = map[Kind][2]string{
 	},
 	OfLists: {
 		"arrays or tensors are made of lists, element by element",
-		"keep the numbers in arrays: numpy.stack(arrays), then torch.from_numpy, copies each at once, and a list of " +
-			"arrays handed to torch.tensor is walked through. What is the same in each step: once, and kept on the " +
-			"device",
+		"make arrays once, before training, of what is the same each time (columns of a table, targets), and index them. " +
+			"numpy.stack(arrays), then torch.from_numpy, copies each at once, and a list of arrays handed to torch.tensor is " +
+			"walked through. What each step needs on the device: kept there",
 	},
 	Unpacking: {
 		"values are taken out of arrays or tensors as numbers of Python, or read from the device",
