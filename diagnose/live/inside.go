@@ -42,8 +42,8 @@ func sumInsides(w recording.Window) (in insideSteps, ok bool) {
 // limit. [J]
 const fewLaunches = 10
 
-// Start values of work that is not launching, though a step launches often. [J] An operation of PyTorch takes the host 5
-// to 20 us.
+// Start values of work that is not launching, though a step launches often. [J] An operation of PyTorch takes the host
+// 5 to 20 us.
 const (
 	slowLaunch     = 50e-6 // seconds from launch to launch, above which launching alone is not what takes them
 	besideLaunches = 2.0   // times as many looks at the program's own work as at launching it has at least
@@ -53,7 +53,7 @@ const (
 // noOwnWork are kinds of lines that call the device, wait for a batch, or save, which has its own row.
 var noOwnWork = slices.Concat(diagnose.OfDevice, diagnose.OfLoader, []diagnose.Kind{diagnose.Saving})
 
-// worksBesideLaunches reports whether the launching thread is seen at work of the program's own much more than launching.
+// worksBesideLaunches reports whether the launching thread is seen at the program's own work much more than launching.
 func (l filler) worksBesideLaunches() bool {
 	own, launching := 0.0, 0.0
 	for _, line := range l.LoopLines.Lines {
