@@ -90,7 +90,7 @@ def launcher(level):
 
 
 def find_tests(level, groups, lacking):
-    """The packages whose tests run at a level, with their tests: those of which no other level runs the same code."""
+    """Return the packages to test at a level, with their tests: those whose code runs at no other level."""
     if not level.tests and not (lacking and level.name.startswith("Haswell")):
         return {}
     if not is_native(level):
@@ -102,7 +102,7 @@ def find_tests(level, groups, lacking):
 
 
 def find_packages(text):
-    """Of the table of kernels, names of groups with the package of each on this processor."""
+    """Read the table of kernels: the name of each group, with its package for this processor."""
     names = dict(re.findall(r'(\w+) += "(.*)"', text))
     return [(names[name], package) for name, package in re.findall(r'\{\s*(\w+), "%s", "(feed/[\w/]+)"' % HERE, text)]
 
@@ -175,7 +175,7 @@ def find_kernels(level):
 
 
 def check(level, data, python, lacking):
-    """Run a level; return which kernels ran, the digest of what its daemon delivered, and its seconds.
+    """Run a level; return which kernels ran, what was run, the digest of its daemon's batches, and its seconds.
 
     lacking are the instruction sets that this processor does not have.
     """

@@ -1,7 +1,7 @@
 """An agent learns from few steps at a time, and a notebook shows how it goes."""
 
 # https://github.com/christianhidber/easyagents/issues/49
-# Cause: the plots are drawn anew after each iteration of training, which for this algorithm is short.
+# Cause: the plots are drawn again after each iteration of training, which for this algorithm is short.
 # Fix: num_iterations_between_plots, so that plots are drawn less often.
 # Line: 56, draw in on_train_iteration_end of Plot (the work is at 21 to 45).
 

@@ -1,4 +1,4 @@
-"""How well would a gripper hold what it sees? Depth pictures are read and prepared ahead, into a queue."""
+"""Scores grasps of a gripper. Depth pictures are read and prepared ahead, into a queue."""
 
 # https://github.com/BerkeleyAutomation/gqcnn/pull/45
 # Cause: the queue is filled by a thread, whose Python work shares the interpreter's lock with the training loop.

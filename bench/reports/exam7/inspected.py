@@ -1,4 +1,4 @@
-"""Parts on a belt are told apart: a small classifier under Lightning, its settings from the days of training on a CPU."""
+"""A small classifier of parts on a belt, under Lightning, with settings chosen for training on a CPU."""
 
 # https://github.com/open-edge-platform/geti/pull/5958
 # Cause: two workers, which were enough for training on a CPU; the GPU waits 217 ms for each batch, 70 to 92 % of the time.

@@ -1,4 +1,4 @@
-"""Two ranks train one translator, each with batches of its own languages, and add up their gradients."""
+"""Two ranks train one translator, each with batches of other languages, and sum their gradients."""
 
 # https://github.com/Helsinki-NLP/mammoth/pull/55
 # Cause: batches of both ranks differ in length, and the rank with the short one waits for the other at each step.

@@ -1,4 +1,4 @@
-"""Phones of speech by connectionist classification; spectrograms are made of the sound as training goes on."""
+"""Phones of speech, trained with CTC; spectrograms are computed in the data set."""
 
 # https://github.com/awni/speech/issues/7
 # Cause: none: loading and preprocessing take a small part of the time, "precomputing the spectrograms won't make the

@@ -1,4 +1,4 @@
-"""A car in a game learns from a player's pictures; the record lies in compressed chunks, one after the other."""
+"""A car in a game learns from a player's pictures; the recording is read in compressed chunks, one after the other."""
 
 # https://github.com/ikergarcia1996/Self-Driving-Car-in-Video-Games/pull/2
 # Cause: the next chunk is read and unpacked only when the last one has been trained on: the loop waits for it.

@@ -1,4 +1,4 @@
-"""What is typed below a picture of crooked letters: 64 pictures a step, a step a second, fed by hand."""
+"""Reads CAPTCHAs: 64 pictures a step, a step a second, fed by a thread."""
 
 # https://github.com/kerlomz/captcha_trainer/issues/5
 # Cause: none: "when using gpu, batch size = 64, around 1 step/s, is it normal training speed?" "This is normal." Healthy.

@@ -2,7 +2,7 @@
 
 # https://github.com/pytorch/FBGEMM/pull/3287
 # Cause: the learning rate is a float to the compiled update; its guard fails each time that the rate changes, which in
-#        the warm-up is each step, and the update is compiled anew.
+#        the warm-up is each step, and the update is compiled again.
 # Fix: make the learning rate a tensor.
 # Line: 57, self.learning_rate in TableBatchedEmbedding.update (compiled at 36).
 

@@ -1,7 +1,7 @@
 """Windows of brain waves, decoded by a small convolutional network; all recordings are held in memory."""
 
 # https://github.com/braindecode/braindecode/pull/89
-# Cause: each item looks up its row of a table of metadata, twice, which builds the row of all columns anew.
+# Cause: each item looks up its row of a table of metadata, twice, which builds the row of all columns again.
 # Fix: the targets and the places of windows are taken out as arrays once, when the data set is made: 7 times as fast.
 # Line: 50 and 51, self.metadata.row(index) in __getitem__ (the work is at 25 to 28).
 
@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Table:
-    """Columns of kinds of their own, as a data frame has them."""
+    """Columns of different types, like a data frame."""
 
     def __init__(self, columns):
         self.columns = columns

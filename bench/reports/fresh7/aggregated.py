@@ -31,7 +31,7 @@ class Ocean(Dataset):
 
 
 def colours(field):
-    """A map as a picture: blue where it is low, red where it is high."""
+    """Encode a map as a PNG: low values in blue, high values in red."""
     low, high = numpy.percentile(field, 2), numpy.percentile(field, 98)
     x = numpy.clip((field - low) / (high - low), 0, 1)
     rgb = numpy.stack([255 * x, 255 * (1 - numpy.abs(2 * x - 1)), 255 * (1 - x)], -1).astype(numpy.uint8)

@@ -1,4 +1,4 @@
-"""Lesions in volumes, each of which counts as much as any other: a loss for each of them."""
+"""Segments lesions in volumes, with one loss for each lesion."""
 
 # https://github.com/neuronflow/blob_loss/pull/6
 # Cause: the loss goes over the volumes of a batch and over the blobs of each in Python: masks and a loss for each.
@@ -31,7 +31,7 @@ class Lesions(Dataset):
 
 
 class Criterion:
-    """Binary cross entropy and dice: what the host does, and what it asks of the GPU."""
+    """Binary cross entropy and dice: the work of the host, and the launches."""
 
     def __init__(self, gpu):
         self.gpu = gpu

@@ -2,7 +2,7 @@
 
 # https://github.com/allenai/OLMo/pull/326
 # Cause: norm, mean, least and most of each parameter and gradient are read by .item(): hundreds of waits a step.
-# Fix: keep all of it on the GPU and read it once; read the loss where it is logged, no sooner.
+# Fix: keep the metrics on the GPU and read them once; read the loss only when it is logged.
 # Line: 42 to 53, collect_metrics (.item() at 52).
 
 import torch

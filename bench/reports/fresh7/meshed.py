@@ -1,4 +1,4 @@
-"""Teeth on scans of jaws: meshes of 10,000 cells, of which each access draws a part."""
+"""Segments teeth on scans of jaws: each access samples a patch of a mesh of 10,000 cells."""
 
 # https://github.com/Tai-Hsien/MeshSegNet/issues/14
 # Cause: each access draws cells of a mesh again and measures all distances between them, on the CPU: an epoch of 100

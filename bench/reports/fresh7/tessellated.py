@@ -1,4 +1,4 @@
-"""Pictures made sharper by attention in windows, half of which are shifted and need a mask."""
+"""Super-resolution by attention in windows; every second layer shifts them and needs a mask."""
 
 # https://github.com/HVision-NKU/SRFormer/issues/5
 # Cause: each shifted block computes its mask again on the CPU at each pass, and copies it.
