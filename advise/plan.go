@@ -155,9 +155,8 @@ const hidesMuch = 1.25
 func (a adviser) ownLine() []Fix {
 	lines := a.verdict.Measured.LoopLines
 	works := func(line diagnose.LoopLine) bool {
-		return line.Own.File != "" && line.Kind != diagnose.Launching &&
-			(a.reads(line) || !slices.Contains(ofWaiting, line.Kind)) &&
-			(line.Kind != diagnose.Copying || a.verdict.Idle >= mostlyIdle) // else it waits for the device's work
+		return line.Own.File != "" && line.Kind != diagnose.Launching && !a.awaitsWork(line) &&
+			(a.reads(line) || !slices.Contains(ofWaiting, line.Kind))
 	}
 	title := "make this line cheaper: "
 	line, seconds := diagnose.BusiestFunction(lines.Lines, works)
@@ -203,13 +202,20 @@ func (a adviser) secondsBesideDevice() float64 {
 	whole := a.verdict.Measured.LoopLines.Seconds
 	for _, line := range a.verdict.Measured.LoopLines.Lines {
 		switch {
-		case line.Kind == diagnose.DeviceWait && !a.reads(line):
-			whole -= line.Seconds
-		case line.Kind == diagnose.Copying && a.verdict.Idle < mostlyIdle:
+		case !a.awaitsWork(line):
+		case line.Kind == diagnose.Copying: // awake, it copies
 			whole -= line.Asleep
+		default:
+			whole -= line.Seconds
 		}
 	}
 	return whole
+}
+
+// awaitsWork reports whether a line mostly waits for work that the device is doing.
+func (a adviser) awaitsWork(line diagnose.LoopLine) bool {
+	return line.Kind == diagnose.DeviceWait && !a.reads(line) ||
+		line.Kind == diagnose.Copying && a.verdict.Idle < mostlyIdle
 }
 
 // onePassEach is advice for a program without a DataLoader that reads one result for each pass of its model.

@@ -1,5 +1,7 @@
 package diagnose
 
+import "slices"
+
 // Kind is what a line of a loader does.
 type Kind string
 
@@ -97,6 +99,10 @@ var OfDevice = []Kind{DeviceWait, Launching, Copying}
 
 // OfLoader are the kinds of all that a loader does in the launching thread.
 var OfLoader = []Kind{Awaiting, HandOver, Sampling, StartingWorkers, EndingWorkers}
+
+// IsWait reports whether the launching thread does not work on a line of the kind, but is in its loader or awaits the
+// device.
+func (k Kind) IsWait() bool { return k == DeviceWait || k == Copying || slices.Contains(OfLoader, k) }
 
 // Words says in words what a line of the kind does.
 func (k Kind) Words() string { return kindWords[k][0] }
@@ -400,8 +406,8 @@ var kindWords = map[Kind][2]string{
 		"the program itself exchanges values with the other ranks",
 		"losses and metrics that only the log needs: every 50 steps, and all at once (torch.stack, then one all_reduce or " +
 			"reduce). Gradients: once for each step of the optimizer, by DistributedDataParallel, which exchanges them " +
-			"while backward runs. No barrier() in the loop. A rank with longer samples is waited for there: give each as many tokens, not as many " +
-			"samples",
+			"while backward runs. No barrier() in the loop. A rank with longer samples is waited for there: give each as " +
+			"many tokens, not as many samples",
 	},
 	Exchanging: {
 		"ranks exchange their gradients in each backward, though several make a step of the optimizer",

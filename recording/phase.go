@@ -97,8 +97,11 @@ func dropQuickPasses(steps []Step) []Step {
 		o.to, o.last, o.steps = s.Start, max(o.last, s.N), o.steps || s.Optimized > 0
 	}
 	return slices.DeleteFunc(steps, func(s Step) bool {
+		if s.Loader != OwnLoop {
+			return false
+		}
 		o := own[s.PID]
-		return s.Loader == OwnLoop && !o.steps && o.last == triedPasses-1 && o.to-o.from < triedPasses*quickPass
+		return !o.steps && o.last == triedPasses-1 && o.to-o.from < triedPasses*quickPass
 	})
 }
 

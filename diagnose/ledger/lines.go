@@ -80,9 +80,7 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 // busiest is the line of the program on which a row's thread is at work most, and the seconds of its function.
 func (f *filler) busiest(lines []diagnose.LoopLine, r *diagnose.Row) (first diagnose.LoopLine, seconds float64) {
 	return diagnose.BusiestFunction(lines, func(line diagnose.LoopLine) bool {
-		waits := line.Kind == diagnose.DeviceWait || line.Kind == diagnose.Copying
-		waits = waits || slices.Contains(diagnose.OfLoader, line.Kind)
-		return !waits && line.Own.File != "" && !f.isSaved(line) && !f.isNamed(line.Line, r)
+		return !line.Kind.IsWait() && line.Own.File != "" && !f.isSaved(line) && !f.isNamed(line.Line, r)
 	})
 }
 
@@ -281,7 +279,7 @@ func (f *filler) besideSteps() float64 {
 	on, all, first := 0.0, 0.0, 0.0
 	for _, line := range f.LoopLines.Lines {
 		switch {
-		case line.Kind != diagnose.Launching && slices.Contains(beside, line.Kind), line.Own.IsAt(f.Costs.SyncsAt):
+		case line.Kind.IsWait(), line.Own.IsAt(f.Costs.SyncsAt):
 			continue
 		case line.Kind != diagnose.Launching && line.Own.File != "" && !f.isSaved(line):
 			on, first = on+line.Seconds, max(first, line.Seconds)

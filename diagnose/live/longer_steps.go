@@ -2,7 +2,6 @@ package live
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -88,8 +87,7 @@ func (l filler) findGrowingLine(steps []recording.Step) (diagnose.LoopLine, floa
 		before[i].Seconds = -before[i].Seconds
 	}
 	return diagnose.BusiestFunction(append(before, now...), func(line diagnose.LoopLine) bool {
-		return line.Own.File != "" && line.Kind != diagnose.DeviceWait && line.Kind != diagnose.Copying &&
-			!slices.Contains(diagnose.OfLoader, line.Kind)
+		return line.Own.File != "" && !line.Kind.IsWait()
 	})
 }
 

@@ -19,12 +19,7 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingExposedCommunication)
 	t.weigh(&f, int64(t.parts.Exchange*float64(t.d.WindowLength())))
 	t.locateWork(&f, t.findLongest(func(total idle.NameTotal) bool { return total.Family == idle.Exchange }))
-	count, time := 0, int64(0)
-	for _, total := range t.kernels.Totals {
-		if total.Family == idle.Exchange {
-			count, time = count+total.Count, time+total.Time
-		}
-	}
+	count, time := t.sumExchanges()
 	alone, apart := t.d.Communication, t.describeOpening()
 	if apart != "" { // the others are as long as they are
 		count, time, alone = count-1, time-t.d.Opening, alone-t.d.Opening

@@ -173,13 +173,18 @@ func (t *filler) findExchange() recording.Exchange {
 
 // sendsFew reports whether a step has too few collectives for their number to cost time.
 func (t *filler) sendsFew() bool {
-	n := 0
+	n, _ := t.sumExchanges()
+	return n > 0 && float64(n)/t.countSteps() <= diagnose.ManyExchanges
+}
+
+// sumExchanges returns how many collectives there are, and their time, ns.
+func (t *filler) sumExchanges() (count int, time int64) {
 	for _, total := range t.kernels.Totals {
 		if total.Family == idle.Exchange {
-			n += total.Count
+			count, time = count+total.Count, time+total.Time
 		}
 	}
-	return n > 0 && float64(n)/t.countSteps() <= diagnose.ManyExchanges
+	return count, time
 }
 
 // sendsHalf reports whether most of the time of collectives whose names tell what they add up is for 16 bit.
