@@ -2,6 +2,7 @@ package advise
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -38,9 +39,12 @@ func (a adviser) shareOfRows() float64 {
 			if line.Own.File == "" {
 				stacking += line.Share.Point
 			}
-		case diagnose.Code, diagnose.OfLists, diagnose.Unpacking, diagnose.Drawing:
+		case diagnose.OfLists, diagnose.Unpacking, diagnose.Drawing:
 			code += line.Share.Point
 		default:
+			if slices.Contains(diagnose.OfCode, line.Kind) {
+				code += line.Share.Point
+			}
 		}
 	}
 	tiny := a.costs.Fetch <= tinySample*a.base.Batch

@@ -38,6 +38,21 @@ const (
 	Growing      Kind = "growing"    // an array, which is copied whole each time
 	OfLists      Kind = "of-lists"   // arrays, element by element
 	Unpacking    Kind = "unpacking"  // of arrays into numbers of Python
+	Searching    Kind = "searching"  // a list, from its begin
+	Nearest      Kind = "nearest"    // points
+	Arrays       Kind = "arrays"     // worked on whole, on the CPU
+	Joining      Kind = "joining"    // of arrays
+	Converting   Kind = "converting" // copies, or other types
+	Elements     Kind = "elements"   // a loop of Python over them
+	Spectra      Kind = "spectra"    // of sound
+	Targets      Kind = "targets"    // made of labels
+	Negatives    Kind = "negatives"  // drawn for positive samples
+	Graphs       Kind = "graphs"     // built or walked through
+	Windowing    Kind = "windows"    // of longer sequences
+	Averaging    Kind = "averaging"  // of weights
+	Replaying    Kind = "replay"     // of experience
+	Returns      Kind = "returns"    // summed from the last step to the first
+	Afterwards   Kind = "afterwards" // work on what a model predicted
 	Generating   Kind = "generating" // sequences, by the model
 	Simulating   Kind = "simulating" // an environment to learn in
 	Code         Kind = "code"       // Python, or native code that it calls
@@ -99,6 +114,9 @@ var OfDevice = []Kind{DeviceWait, Launching, Copying}
 
 // OfLoader are the kinds of all that a loader does in the launching thread.
 var OfLoader = []Kind{Awaiting, HandOver, Sampling, StartingWorkers, EndingWorkers}
+
+// OfCode are the kinds of work of which no more is known than that Python, or native code that it calls, does it.
+var OfCode = []Kind{Code, HostCode, Looping, Elements, Arrays, Joining, Converting, Searching}
 
 // IsWait reports whether the launching thread does not work on a line of the kind, but is in its loader or awaits the
 // device.
@@ -208,7 +226,7 @@ var kindWords = map[Kind][2]string{
 			"one transaction, from a thread",
 	},
 	Matching: {
-		"text is searched and split by patterns",
+		"text is searched, split or put together",
 		"the same text gives the same each time: do it once, before training, and store what comes out. Else one " +
 			"pattern for several, made once (re.compile), or plain methods of str",
 	},
@@ -269,6 +287,86 @@ var kindWords = map[Kind][2]string{
 			"a step is short, so that one pass of the policy has a batch of states, or environments of whole " +
 			"arrays, on the device. Either changes in which order experience comes",
 	},
+	Searching: {
+		"items are looked for (a list is searched from its begin)",
+		"a set or a dictionary, made once, finds at once what it is asked for: a dictionary of places instead of " +
+			"list.index, a deque instead of pop(0). For many at a time: numpy.isin or searchsorted on whole arrays",
+	},
+	Nearest: {
+		"nearest points are searched",
+		"what is the same in every epoch: once, and stored. The rest on the device, for the whole batch (torch.cdist and topk, " +
+			"the operators of torch_cluster or PyTorch3D, faiss), or among fewer points (a voxel grid first)",
+	},
+	Arrays: {
+		"whole arrays are worked on, on the CPU",
+		"it is no loop: make the same call on the device, for the whole batch (torch has most of what NumPy has), or work on less: " +
+			"first cut out the part that is used, then float32 or uint8 instead of float64, one pass instead of several, a " +
+			"separable filter. What has nothing random in it: once, before training, and stored",
+	},
+	Joining: {
+		"arrays are padded or put together",
+		"put no more together than is used: pad to the longest of the batch, take the part that is used first, and write into " +
+			"one array that has the full size (numpy.empty, torch.empty). repeat and tile copy, expand and broadcasting " +
+			"do not. What is the same each time: once, and kept",
+	},
+	Converting: {
+		"data are copied or converted",
+		"first cut out the part that is used, then convert that. Store the type that is used (float32, not float64). Pictures stay " +
+			"uint8 until the batch is on the device, and become float there. A view, asarray or astype(copy=False) copies nothing",
+	},
+	Elements: {
+		"a loop in Python goes over elements",
+		"one call on whole arrays (NumPy, torch) instead of the loop: take the columns that are used out once, as arrays, when " +
+			"the data set is made, and index these. Or compile the loop (numba.njit). What is the same in every epoch: " +
+			"once, before training, stored or kept (functools.lru_cache)",
+	},
+	Spectra: {
+		"spectrograms or other features of sound are computed",
+		"on the device, for the whole batch: the transforms of torchaudio take tensors there. If nothing random comes before them: " +
+			"once, before training, and stored. Make the transform (its windows, its filter bank) once, not for each sample",
+	},
+	Targets: {
+		"targets are made of labels",
+		"what comes of the labels alone: once, before training, and stored. Else on the device, for the whole batch, by calls on whole " +
+			"arrays (broadcasting, scatter_, one_hot) instead of loops over boxes, points or classes",
+	},
+	Negatives: {
+		"negative samples are drawn",
+		"draw all of a batch at once (torch.randint, on the device), and draw anew only those that are known pairs: one number " +
+			"for each pair (user * items + item), sorted once, then torch.isin or searchsorted. Or take the other samples of the " +
+			"batch as negatives, which alters training",
+	},
+	Graphs: {
+		"graphs are built or walked through",
+		"what is the same in every epoch: once, and stored (PyG: pre_transform and InMemoryDataset). The rest by calls on whole " +
+			"arrays of edges (scipy.sparse, scatter), on the device for the whole batch. Neighbours: by a sampler of PyG or DGL",
+	},
+	Windowing: {
+		"windows are cut out of longer sequences",
+		"hold the series as one array or tensor, and cut all windows of a batch at once: indices plus arange(length), or " +
+			"unfold and sliding_window_view, which copy nothing. If it fits: on the device. Scale and fill gaps once, before",
+	},
+	Averaging: {
+		"averages of weights are kept, one tensor after the other",
+		"for all tensors at once (torch._foreach_lerp_, or AveragedModel with get_ema_multi_avg_fn of torch.optim.swa_utils), or every " +
+			"few steps with a decay to match. state_dict() and deepcopy copy all weights: keep a list of the tensors",
+	},
+	Replaying: {
+		"a replay buffer is written or sampled",
+		"one array or tensor for each field, written in place and indexed by a whole batch (on the device if it fits), instead of a " +
+			"list of tuples. Priorities: a tree of arrays, asked and written for the whole batch at once. A thread can " +
+			"draw the next batch while the device works",
+	},
+	Returns: {
+		"returns or advantages are summed step by step",
+		"for all environments at once, from the last step to the first, on arrays in memory (NumPy, numba.njit, " +
+			"scipy.signal.lfilter) or in one compiled function on the device: a loop over tensors of one element launches each",
+	},
+	Afterwards: {
+		"predictions are worked on, on the host",
+		"on the device, for the whole batch (topk, masks, torchvision.ops.batched_nms), and read once. What only logs or " +
+			"evaluation need: more rarely, or in a thread or process while the device goes on",
+	},
 	Code: {
 		"Python, or native code that the line calls",
 		"once, before training, what is the same in every epoch (functools.lru_cache for what repeats). The rest: one call on " +
@@ -327,8 +425,9 @@ var kindWords = map[Kind][2]string{
 			"gc.disable() with a collection every 1,000 steps bounds the rest",
 	},
 	EmptyCache: {
-		"device memory is given back to the driver",
-		"no empty_cache() in the loop: PyTorch uses its own free memory again, and the driver has to give it anew",
+		"device memory is given back to the driver, and asked for again",
+		"no empty_cache() in the loop: PyTorch uses its own free memory again, and the driver has to give it anew. Memory that comes in " +
+			"pieces of many sizes: PYTORCH_ALLOC_CONF=expandable_segments:True",
 	},
 	Compiling: {
 		"torch.compile compiles again",

@@ -111,14 +111,15 @@ func (l LoopLines) Launches() (first LoopLine, seconds float64) {
 		switch at := (function{line.Own.File, line.Own.Function}); line.Kind {
 		case Launching:
 			calls[at] += line.Seconds
-		case HostCode, Looping:
-			works[at] += line.Seconds
 		default:
+			if slices.Contains(OfCode, line.Kind) {
+				works[at] += line.Seconds
+			}
 		}
 	}
 	launches := func(line LoopLine) bool {
 		at := function{line.Own.File, line.Own.Function}
-		native := line.Kind == HostCode || line.Kind == Looping
+		native := slices.Contains(OfCode, line.Kind)
 		module := native && strings.HasSuffix(at.name, "forward") && calls[at] >= works[at]
 		return line.Own.File != "" && (line.Kind == Launching || module)
 	}

@@ -158,11 +158,28 @@ func sayWhy(v diagnose.Verdict) string {
 		return fmt.Sprintf("the device is idle %s of the time%s and %s", quantity.Percent(v.Idle), waits, sayUndecided(v))
 	case len(v.Evidence) > 0:
 		// the row of the device names the clock
-		return strings.Replace(v.Evidence[0].Text, ", by the device's own clock)", ")", 1)
+		return strings.Replace(v.Evidence[0].Text, ", by the device's own clock)", ")", 1) + sayWork(v)
 	case !math.IsNaN(v.Idle):
 		return fmt.Sprintf("the device is idle %s of the time", quantity.Percent(v.Idle))
 	}
 	return "no figure that was recorded decides it"
+}
+
+// mostOfWork is the share of preparing batches from which a line says what that work is. [J]
+const mostOfWork = 0.5
+
+// sayWork says which work most of preparing a batch is, if the device waits for that; "" if no line has most of it.
+func sayWork(v diagnose.Verdict) string {
+	if !v.Class.Starves() || len(v.Lines) == 0 || v.Lines[0].Share.Point < mostOfWork {
+		return ""
+	}
+	line := v.Lines[0]
+	text := fmt.Sprintf(". %s of preparing a batch is %s", diagnose.WholePercent(line.Share.Point),
+		strings.TrimSpace(line.Short()+" "+line.Where().Function))
+	if line.Kind != "" && line.Kind != diagnose.Code {
+		text += ": " + line.Kind.Words()
+	}
+	return text
 }
 
 // sayUndecided says why an idle device has no class.

@@ -19,8 +19,7 @@ func (l filler) nameGarbage() {
 	seconds := l.Garbage * l.LoopLines.Seconds
 	for i := range l.LoopLines.Lines {
 		line := &l.LoopLines.Lines[i]
-		native := line.Kind == diagnose.HostCode || line.Kind == diagnose.Looping ||
-			line.Kind == diagnose.PerRequest ||
+		native := slices.Contains(diagnose.OfCode, line.Kind) || line.Kind == diagnose.PerRequest ||
 			slices.Contains(anywhere, line.Kind)
 		if native && line.Call.File == "" {
 			if seconds >= mostlyGarbage*line.Seconds && l.Garbage >= diagnose.HeldTrigger {

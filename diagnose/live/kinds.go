@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -104,10 +105,20 @@ var knownBy = []struct {
 	{diagnose.Neighbours, []string{
 		"dgl/dataloading/", "dgl/sampling/", "dgl/transforms/", "torch_geometric/sampler/", "torch_geometric/loader/",
 	}, nil},
+	{diagnose.Nearest, []string{
+		"scipy/spatial/", "sklearn/neighbors/", "torch_cluster/", "faiss/", "annoy/", "hnswlib/", "open3d/",
+	}, nil},
+	{diagnose.Graphs, []string{
+		"networkx/", "scipy/sparse/", "igraph/", "rdkit/", "torch_geometric/utils/", "torch_geometric/transforms/",
+		"dgl/",
+	}, nil},
+	{diagnose.Arrays, []string{"numpy/linalg/", "numpy/fft/", "scipy/fft", "scipy/linalg/", "scipy/interpolate/"}, nil},
 	{diagnose.Matching, []string{"re/", "re.py", "regex/"}, nil},
 	{diagnose.Tables, []string{"pandas/core/"}, nil},
 	{diagnose.Growing, []string{"numpy/lib/"}, []string{"append"}},
 	{diagnose.DeepCopies, []string{"copy.py"}, []string{"deepcopy", "_reconstruct"}},
+	{diagnose.DeepCopies, []string{"dataclasses.py"}, []string{"asdict", "astuple"}},
+	{diagnose.Reading, []string{"pathlib.py", "glob.py", "genericpath.py", "fnmatch.py"}, nil},
 	{diagnose.Drawing, []string{"random.py"}, []string{"sample", "choice", "shuffle"}},
 	{diagnose.Parser, []string{
 		"json/", "csv.py", "xml/", "lxml/", "yaml/", "pandas/", "pyarrow/", "h5py/", "gzip.py",
@@ -139,12 +150,13 @@ func kindOf(s recording.Stack) diagnose.Kind {
 		return diagnose.Collate
 	}
 	switch kind := byCall[s.Native]; {
-	case kind != "":
+	case kind != "" && !slices.Contains(weakCalls, s.Native):
 		return kind
 	case s.Asleep:
 		return diagnose.Waits
+	default:
+		return cmp.Or(nameKind(s.Places, dataNames), kind, diagnose.Code)
 	}
-	return diagnose.Code
 }
 
 // byCall is the kind of what native code does, by the name that the sampler has for it.
@@ -155,7 +167,61 @@ var byCall = map[string]diagnose.Kind{
 	"gc":     diagnose.Garbage,
 	"random": diagnose.Drawing, "sort": diagnose.Sorting, "array": diagnose.OfLists, "tolist": diagnose.Unpacking,
 	"grow": diagnose.Growing, "write": diagnose.Writing, "device": diagnose.OnDevice,
+	"system": diagnose.Programs, "nearest": diagnose.Nearest, "search": diagnose.Searching, "text": diagnose.Matching,
+	"numpy.join": diagnose.Joining, "torch.join": diagnose.Joining,
+	"numpy.convert": diagnose.Converting, "torch.convert": diagnose.Converting,
+	"numpy": diagnose.Arrays, "torch": diagnose.Arrays, loopOfPython: diagnose.Elements,
 }
+
+// weakCalls are names of native calls that tell less than the program's own names.
+var weakCalls = []string{
+	"numpy.join", "torch.join", "numpy.convert", "torch.convert", "numpy", "torch", loopOfPython, "random",
+}
+
+// nameRow has names that programs give to functions which do work of a kind.
+type nameRow struct {
+	kind  diagnose.Kind
+	names *regexp.Regexp
+}
+
+// dataNames are kinds of what a data set does, by the program's own names. [J]
+var dataNames = []nameRow{
+	{diagnose.Negatives, regexp.MustCompile(`(?i)neg(?:ative)?s?_?(?:sampl|items?|users?|tails?)|sample_?neg|corrupt_`)},
+	{diagnose.Spectra, regexp.MustCompile(`(?i)spectro|mel_?spec|log_?mel|mel_|mfcc|stft|fbank|filter_?bank|chroma|cqt`)},
+	{diagnose.Nearest, regexp.MustCompile(`(?i)voxel|farthest|(?:^|_)fps(?:_|$)|ball_?query|(?:^|_)knn|nearest`)},
+	{diagnose.Targets, regexp.MustCompile(`(?i)heat_?map|one_?hot|raster|polygon|distance_(?:map|transform)|` +
+		`(?:make|build|create|encode|get|draw|assign|gen\w*)_\w*(?:target|label|mask|box|keypoint|gt)`)},
+	{diagnose.Windowing, regexp.MustCompile(`(?i)window|sliding|(?:^|_)lags?(?:_|$)|rolling|look_?back`)},
+	{diagnose.Graphs, regexp.MustCompile(`(?i)adjacen|(?:^|_)edges?(?:_|$)|graph|laplacian|shortest|ego_|random_?walk`)},
+	{diagnose.Tokenizer, regexp.MustCompile(`(?i)tokeni|(?:^|_)bpe|word_?piece|encode_(?:text|sentence|line)`)},
+	{diagnose.Augmentation, regexp.MustCompile(`(?i)augment|mosaic|mix_?up|cut_?(?:mix|out)|jitter|warp|elastic|rotat|` +
+		`flip|crop|resiz|blur|perspective|affine`)},
+	{diagnose.Parser, regexp.MustCompile(`(?i)parse|deseriali|from_(?:json|xml|string|line|csv)`)},
+}
+
+// nameKind is the kind that the name of a program's function tells, the innermost first; "" unknown. Of a callable the
+// name of its class counts, as it does what it is called.
+func nameKind(places []recording.Place, rows []nameRow) diagnose.Kind {
+	for _, p := range slices.Backward(places) {
+		if !p.Own() {
+			continue
+		}
+		parts := strings.Split(strings.Split(p.Function, ".<locals>")[0], ".")
+		name := parts[len(parts)-1]
+		if len(parts) > 1 && slices.Contains(callables, name) {
+			name = parts[len(parts)-2]
+		}
+		for _, row := range rows {
+			if row.names.MatchString(name) {
+				return row.kind
+			}
+		}
+	}
+	return ""
+}
+
+// callables are the methods by which a transform is called.
+var callables = []string{"__call__", "forward", "apply", "transform"}
 
 // kindOfLibrary is the work of data that a library's function does; "" unknown.
 func kindOfLibrary(p recording.Place) diagnose.Kind {

@@ -34,7 +34,8 @@ func (l filler) findLines() []diagnose.Line {
 		all.addStack(s)
 		if len(s.Places) > 0 {
 			own, call := splitStack(s.Places)
-			kind, key := kindOf(s), fmt.Sprint(own.File, own.Function, "\n", call.File)
+			function, _, _ := strings.Cut(own.Function, ".<locals>") // comprehensions are its own
+			kind, key := kindOf(s), fmt.Sprint(own.File, function, "\n", call.File)
 			// those are several calls, one after the other
 			if kind != diagnose.Request && kind != diagnose.Connection {
 				key += call.Function
@@ -126,6 +127,7 @@ func (g *group) asLine(all spent, looks float64, job predict.Baseline) diagnose.
 	perSecond := looks / all.whole()
 	core := estimateShare(g.core, all.core, perSecond*all.core)
 	waiting := estimateShare(g.asleep, all.asleep, perSecond*all.asleep)
+	g.own.Function, _, _ = strings.Cut(g.own.Function, ".<locals>.<")
 	line := diagnose.Line{
 		Own: g.own, Call: g.call, Class: g.class, Share: estimateShare(g.whole(), all.whole(), looks),
 		Without: job.Without(core, waiting),

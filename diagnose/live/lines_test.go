@@ -67,6 +67,8 @@ func TestKindsAndPlaces(t *testing.T) {
 		diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Code,
 		diagnose.Programs, diagnose.OnDevice, diagnose.Writing, diagnose.Pickling,
 		diagnose.Reading, diagnose.Queries, diagnose.Matching, diagnose.Hashing, diagnose.Sorting, diagnose.Growing, diagnose.OfLists, diagnose.Unpacking,
+		diagnose.Searching, diagnose.Nearest, diagnose.Arrays, diagnose.Joining, diagnose.Converting, diagnose.Elements, diagnose.Spectra, diagnose.Targets,
+		diagnose.Negatives, diagnose.Graphs, diagnose.Windowing, diagnose.Averaging, diagnose.Replaying, diagnose.Returns, diagnose.Afterwards,
 	} {
 		if kind.Words() == "" || kind.Advice() == "" {
 			t.Errorf("%s has no words", kind)
@@ -122,5 +124,18 @@ func TestLinesOfAClass(t *testing.T) {
 	groups["d"].core = 8
 	if kept := byClass(groups, spent{core: 14}, 200); len(kept) != 4 {
 		t.Errorf("a line has most of the time: %d groups, want all four as they are", len(kept))
+	}
+}
+
+// The names of a data set's own functions tell their work where neither a library nor what the line calls does.
+func TestKindOfDataNames(t *testing.T) {
+	for function, want := range map[string]diagnose.Kind{
+		"Ratings.sample_negatives": diagnose.Negatives, "LogMel.__call__": diagnose.Spectra, "Mosaic.forward": diagnose.Augmentation,
+		"Boxes.make_targets.<locals>.<listcomp>": diagnose.Targets, "sliding_windows": diagnose.Windowing, "build_adjacency": diagnose.Graphs,
+		"Crops.__getitem__": diagnose.Arrays, "knowledge": diagnose.Arrays, "voxelize": diagnose.Nearest,
+	} {
+		if got := kindOf(recording.Stack{Places: places("/train.py " + function), Native: "numpy"}); got != want {
+			t.Errorf("%s is %s, want %s", function, got, want)
+		}
 	}
 }

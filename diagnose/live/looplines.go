@@ -279,6 +279,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return data
 	}
 	switch kind := byCall[s.Native]; {
+	case s.Native == loopOfPython, strings.HasPrefix(s.Native, "torch"): // what torch is called for may be on the device
+	case kind == diagnose.Programs:
+		return diagnose.Subprocess
 	case slices.Contains(ofData, kind):
 		return cmp.Or(kindOfNames(s.Places), diagnose.Preparing)
 	case slices.Contains(ofNumbers, kind): // the program's own names tell more
@@ -310,14 +313,19 @@ const loopOfPython = "loop"
 
 // ofNumbers are kinds of native work that much else is made of.
 var ofNumbers = []diagnose.Kind{
-	diagnose.Drawing, diagnose.Sorting, diagnose.Hashing, diagnose.OfLists, diagnose.Unpacking,
+	diagnose.Drawing, diagnose.Sorting, diagnose.Hashing, diagnose.OfLists, diagnose.Unpacking, diagnose.Searching,
+	diagnose.Nearest, diagnose.Arrays, diagnose.Joining, diagnose.Converting,
 }
 
 // byName are kinds of the program's own work, by how programs call the functions and classes that do it. [J]
-var byName = []struct {
-	kind  diagnose.Kind
-	names *regexp.Regexp
-}{
+var byName = []nameRow{
+	{diagnose.EmptyCache, regexp.MustCompile(`(?i)malloc$|empty_?cache|(?:free|release|clear|clean\w*)_(?:gpu_|cuda_)?(?:memory|cache)`)},
+	{diagnose.Averaging, regexp.MustCompile(`(?:^|[._])(?:ema|EMA|polyak|swa|SWA)(?:$|[._])|EMA(?:Hook|Model|Callback|Helper|Updater)\.|` +
+		`(?i)moving_average|soft_update|update_(?:ema|target)|ema_update|target_update`)},
+	{diagnose.Returns, regexp.MustCompile(`(?i)advantage|(?:^|[._])gae(?:$|_)|(?:compute|calc\w*|discount\w*|n_?step)_(?:return|reward)s?|` +
+		`discount(?:ed)?_cumsum`)},
+	{diagnose.Replaying, regexp.MustCompile(`Replay|(?:Sum|Segment|Min|Priority)Tree|(?i)replay_?(?:buffer|memory)|(?:^|[._])rollout_?buffer`)},
+	{diagnose.Afterwards, regexp.MustCompile(`(?i)(?:^|[._])(?:nms|non_max\w*|post_?process\w*)(?:$|_)|decode_(?:pred|box|output|batch)`)},
 	{diagnose.Logging, regexp.MustCompile(`(?i)logger|logging|tensorboard|summary_?writer|progress_?bar|` +
 		`(?:^|[._])log(?:$|\.|_(?:metric|scalar|histogram|image|stat|grad|weight|param|value|step|to|loss|train))|` +
 		`(?:^|[._])(?:get|make|collect|write)_logs?$`)},
@@ -342,7 +350,14 @@ func kindOfNames(places []recording.Place) diagnose.Kind {
 			}
 		}
 	}
-	return ""
+	return nameKind(places, stepNames)
+}
+
+// stepNames are kinds of the program's own work in its steps, by the innermost function's name. [J]
+var stepNames = []nameRow{
+	{diagnose.Preparing, regexp.MustCompile(`(?i)collate|pre_?process|batchify|augment|mosaic|mix_?up|cut_?(?:mix|out)|` +
+		`(?:prepare|make|build|load|get|next|fetch)_?(?:batch|data|inputs?|samples?)(?:$|_)`)},
+	dataNames[0], dataNames[1], dataNames[2], dataNames[3], dataNames[4], dataNames[5],
 }
 
 // anywhere are kinds of work whose advice is the same in a loop and in a data set.

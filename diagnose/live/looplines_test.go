@@ -75,7 +75,11 @@ func TestKindOfNativeCode(t *testing.T) {
 		"open":      {diagnose.Preparing, diagnose.Reading},
 		"grow":      {diagnose.Growing, diagnose.Growing},
 		"print":     {diagnose.Logging, diagnose.Logging},
-		"loop":      {diagnose.Looping, diagnose.Code},
+		"loop":      {diagnose.Looping, diagnose.Elements},
+		"search":    {diagnose.Searching, diagnose.Searching},
+		"numpy":     {diagnose.Arrays, diagnose.Arrays},
+		"torch":     {diagnose.HostCode, diagnose.Arrays},
+		"system":    {diagnose.Subprocess, diagnose.Programs},
 		"new word":  {diagnose.HostCode, diagnose.Code},
 		"tokenizer": {diagnose.Preparing, diagnose.Tokenizer},
 	} {
@@ -97,6 +101,11 @@ func TestKindOfNames(t *testing.T) {
 		"Policy.log_prob": diagnose.HostCode, "logits": diagnose.HostCode, "log_softmax": diagnose.HostCode, "Catalog.read": diagnose.HostCode,
 		"CartPoleEnv.step": diagnose.Simulating, "Environment.reset": diagnose.Simulating, "Envelope.fit": diagnose.HostCode,
 		"Meter.edit_distance": diagnose.Metrics, "compute_metrics.<locals>.<listcomp>": diagnose.Metrics, "buffer": diagnose.HostCode,
+		"EMAHook.update": diagnose.Averaging, "update_target": diagnose.Averaging, "schema": diagnose.HostCode,
+		"ReplayMemory.sample": diagnose.Replaying, "compute_advantages": diagnose.Returns, "returns": diagnose.HostCode,
+		"CachingAllocator.malloc": diagnose.EmptyCache, "Detector.postprocess": diagnose.Afterwards,
+		"collate_batch": diagnose.Preparing, "next_batch": diagnose.Preparing, "nextafter": diagnose.HostCode,
+		"make_heatmaps": diagnose.Targets, "sample_negatives": diagnose.Negatives,
 	} {
 		for _, native := range []string{"", "tolist"} {
 			if got := kindOfLoop(recording.Stack{Places: places("/train.py " + function), Native: native}); got != want && native == "" ||

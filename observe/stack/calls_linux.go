@@ -15,7 +15,7 @@ const (
 )
 
 // calls are names of functions that have no frame, as they are native code, by what a line's text has of them. Only a
-// name of this table is recorded, and nothing else of the program's text. The first that fits counts.
+// name of these tables is recorded, and nothing else of the program's text. The first that fits counts.
 var calls = []struct {
 	name string
 	text *regexp.Regexp
@@ -36,21 +36,46 @@ var calls = []struct {
 		`\b(?:np|numpy|torch|joblib)\.load\(|\.(?:read|readline|readlines)\(`)},
 	{"re", regexp.MustCompile(`\bre\.\w+\(|\.(?:findall|finditer|fullmatch)\(`)},
 	{"gc", regexp.MustCompile(`\bgc\.collect\(`)},
+	{"system", regexp.MustCompile(`\bos\.(?:system|popen)\(`)},
+	{"nearest", regexp.MustCompile(`KDTree\(|\btree\w*\.query\w*\(|\.query_(?:ball_point|radius|pairs)\(|\.kneighbors\(|` +
+		`\b(?:cdist|pdist|pairwise_distances|knn\w*)\(|\bfaiss\.`)},
+	{"search", regexp.MustCompile(`\.(?:index|remove|count)\(|\.pop\(0\)|\.insert\(0,|` +
+		`\bif\s+(?:not\s+)?[\w.\[\]]+\s+(?:not\s+)?in\s+[\w.]+\s*(?:[:\]),}]|and\b|or\b|$)`)},
 	{"hashlib", regexp.MustCompile(`\bhashlib\.|\.hexdigest\(|\b(?:md5|sha1|sha256)\(`)},
 	{"random", regexp.MustCompile(`\brandom\.\w+\(|\brng\.\w+\(|` +
 		`\.(?:choice|choices|shuffle|permutation|multinomial|randint|randperm)\(`)},
-	{"sort", regexp.MustCompile(`\bsorted\(|\.(?:sort|argsort|argpartition|topk)\(|\bheapq\.`)},
-	{"array", regexp.MustCompile(`\btorch\.(?:as_tensor|tensor|Tensor|FloatTensor|LongTensor)\(|` +
-		`\b(?:np|numpy)\.(?:array|asarray)\(`)},
+	{"sort", regexp.MustCompile(`\bsorted\(|\.(?:sort|argsort|argpartition|topk)\(|\bheapq\.|` +
+		`\b(?:np|numpy|torch)\.(?:unique|isin|in1d|\w+1d|percentile|quantile|median|lexsort)\(`)},
 	{"device", regexp.MustCompile(`\.cuda\(|\.to\((?:self\.)?(?:\w+\.)?(?:device|["']cuda)`)},
 	{"tolist", regexp.MustCompile(`\.(?:tolist|item|cpu|numpy)\(\)`)},
+	{"numpy.join", regexp.MustCompile(`\b(?:np|numpy)\.(?:` + joins + `)\(`)},
+	{"torch.join", regexp.MustCompile(`\b(?:torch|F|functional)\.(?:` + joins + `)\(|\bpad_sequence\(`)},
+	{"text", regexp.MustCompile(`\.(?:split|rsplit|splitlines|replace|join|lower|upper|strip|startswith|endswith|` +
+		`encode|decode|translate|isalpha|isdigit|strptime)\(`)},
+}
+
+// joins are functions of NumPy and torch that put arrays together or make them larger.
+const joins = `stack|concatenate|concat|cat|[hvd]stack|column_stack|pad|tile|repeat|repeat_interleave|block`
+
+// weakCalls are names of calls that say less than that the line is in a loop over elements.
+var weakCalls = []struct {
+	name string
+	text *regexp.Regexp
+}{
+	{"array", regexp.MustCompile(`\btorch\.(?:as_tensor|tensor|Tensor|FloatTensor|LongTensor)\(|` +
+		`\b(?:np|numpy)\.(?:array|asarray)\(`)},
+	{"numpy.convert", regexp.MustCompile(`\.(?:astype|copy)\(|\bascontiguousarray\(`)},
+	{"torch.convert", regexp.MustCompile(`\.(?:clone|contiguous|float|double|half|long|type)\(`)},
+	{"numpy", regexp.MustCompile(`\b(?:np|numpy|scipy|ndimage|signal)\.\w`)},
+	{"torch", regexp.MustCompile(`\b(?:torch|F|functional)\.\w`)},
 }
 
 // grows is an assignment of what arrays give when they are put together.
 var grows = regexp.MustCompile(`^\s*([\w.]+)\s*=\s*(?:np|numpy|torch)\.(?:concatenate|append|vstack|hstack|cat)\((.*)`)
 
-// callIn is the name of what a line of text calls; "" if the table has none.
-func callIn(text string) string {
+// callIn is the name of what a line of text calls; "" if the tables have none. looped is whether it is in a loop over
+// elements.
+func callIn(text string, looped bool) string {
 	text, _, _ = strings.Cut(text, " #")
 	if m := grows.FindStringSubmatch(text); m != nil {
 		again := regexp.MustCompile(`(?:^|[^\w.])` + regexp.QuoteMeta(m[1]) + `\b`)
@@ -59,6 +84,14 @@ func callIn(text string) string {
 		}
 	}
 	for _, c := range calls {
+		if c.text.MatchString(text) {
+			return c.name
+		}
+	}
+	if looped || comprehension.MatchString(text) {
+		return inLoop
+	}
+	for _, c := range weakCalls {
 		if c.text.MatchString(text) {
 			return c.name
 		}
@@ -100,10 +133,7 @@ func (s *source) nameOf(line int) string {
 	}
 	name, known := s.names[line]
 	if !known {
-		text := s.lines[line-1]
-		if name = callIn(text); name == "" && (s.loops[line] || comprehension.MatchString(text)) {
-			name = inLoop
-		}
+		name = callIn(s.lines[line-1], s.loops[line])
 		s.names[line] = name
 	}
 	return name

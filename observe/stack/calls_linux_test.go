@@ -14,7 +14,19 @@ func TestCallIn(t *testing.T) {
 	for text, want := range map[string]string{
 		"    preds_all = numpy.concatenate([preds_all, preds])":   "grow",
 		"        self.seen = torch.cat((self.seen, new))":         "grow",
-		"    batch = numpy.concatenate(parts)":                    "",
+		"    batch = numpy.concatenate(parts)":                    "numpy.join",
+		"    x = F.pad(x, (0, longest - len(x)))":                 "torch.join",
+		"    os.system(f'gzip {path}')":                           "system",
+		"    near = tree.query(points, k=16)":                     "nearest",
+		"    place = self.names.index(name)":                      "search",
+		"    ids = [i for i in ids if i not in self.held]":        "search",
+		"    if step in (10, 20):":                                "",
+		"    words = [w.lower() for w in text.split()]":           "text",
+		"    kept = numpy.unique(ids)":                            "sort",
+		"    power = numpy.fft.rfft(frames)":                      "numpy",
+		"    field = F.conv2d(field, kernel)":                     "torch",
+		"    half = picture.astype(numpy.float32) / 255":          "numpy.convert",
+		"    both = [numpy.exp(row) for row in rows]":             "loop",
 		"    return torch.as_tensor(states, dtype=torch.float32)": "array",
 		"    found = self.connection.execute(QUERY, (event,))":    "execute",
 		"        pieces = PIECE.findall(word.lower())":            "re",
@@ -39,7 +51,7 @@ func TestCallIn(t *testing.T) {
 		"    print(f'step {step}: {loss}')":                       "print",
 		"    data = zlib.decompress(stored)":                      "decompress",
 	} {
-		if got := callIn(text); got != want {
+		if got := callIn(text, false); got != want {
 			t.Errorf("%q calls %q, want %q", text, got, want)
 		}
 	}
