@@ -120,6 +120,9 @@ type Evidence struct {
 	Unit   string
 }
 
+// SignalHeld is the signal of an evidence that says how much of a step waits for the device.
+const SignalHeld = "step.syncs"
+
 // SignalGlimpse is the signal of an evidence that says how little of a recording the judged device's work takes.
 const SignalGlimpse = "trace.window"
 

@@ -155,3 +155,17 @@ func ringEvidence(c *diagnose.Case) []diagnose.Evidence {
 // littleWait is the share of the time below which the host's wait for batches says
 // how little the device can have waited; a longer one may be covered.
 const littleWait = 0.03
+
+// heldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
+const heldMuch = 0.3
+
+// findHeld returns the evidence that steps of a live run wait for the device, which idles after each wait; nil if that
+// is not much of them.
+func findHeld(c *diagnose.Case) []diagnose.Evidence {
+	for _, f := range c.Findings {
+		if f.Name == diagnose.FindingHiddenSync && f.Share >= heldMuch && f.Saves >= diagnose.LaunchTrigger {
+			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s", f.Text)
+		}
+	}
+	return nil
+}

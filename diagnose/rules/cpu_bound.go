@@ -32,3 +32,10 @@ var cpuBound = Rule{
 		return much * c.weighLead(c.Parts.Long) * c.besideInput(c.Parts.Long)
 	},
 }
+
+// heldTitle and heldText are said of steps that wait for the device, where nothing else is the limit.
+const (
+	heldTitle = "Each step waits for the device, which then idles"
+	heldText  = "The thread that launches waits until the device has done all that it was given. Nothing is queued then, and " +
+		"whatever the host does next, as taking the next batch over, keeps the device waiting."
+)

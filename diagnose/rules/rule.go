@@ -30,6 +30,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 	if once || v.Grounds.Program == diagnose.Inference {
 		rule.Title = strings.ReplaceAll(rule.Title, "training loop", "loop")
 	}
+	if v.Class == diagnose.CPUBound && len(v.Evidence) > 0 && v.Evidence[0].Signal == diagnose.SignalHeld {
+		return heldTitle, heldText, known
+	}
 	if v.Paced {
 		return pacedTitle, pacedText, known
 	}
