@@ -38,6 +38,13 @@ const (
 	Growing      Kind = "growing"    // an array, which is copied whole each time
 	OfLists      Kind = "of-lists"   // arrays, element by element
 	Unpacking    Kind = "unpacking"  // of arrays into numbers of Python
+	Video        Kind = "video"      // decoded
+	Sound        Kind = "sound"      // decoded or resampled
+	Volumes      Kind = "volumes"    // medical, of microscopes or satellites
+	ArrowRows    Kind = "arrow-rows" // turned into objects of Python
+	Clustering   Kind = "clustering" // or components
+	Assigning    Kind = "assigning"  // pairs of the least cost
+	Masks        Kind = "masks"      // or positions, that a model uses
 	Searching    Kind = "searching"  // a list, from its begin
 	Nearest      Kind = "nearest"    // points
 	Arrays       Kind = "arrays"     // worked on whole, on the CPU
@@ -287,6 +294,43 @@ var kindWords = map[Kind][2]string{
 			"a step is short, so that one pass of the policy has a batch of states, or environments of whole " +
 			"arrays, on the device. Either changes in which order experience comes",
 	},
+	Video: {
+		"frames of a video are decoded",
+		"decode the frames that are used alone (torchcodec: get_frames_at, with seek_mode=\"approximate\", decord: get_batch), " +
+			"on the device (NVDEC, torchcodec's device=\"cuda\"), or store short clips of the size that is used, with many key " +
+			"frames. Or decode once, before training, into pictures or arrays",
+	},
+	Sound: {
+		"sound is read, decoded or resampled",
+		"read the part that is used alone (soundfile.read(start=, frames=), torchaudio.load(frame_offset=, num_frames=)), and cut it " +
+			"before you resample. Store it once at the rate that is used, as WAV or FLAC. Or resample the whole batch on the device",
+	},
+	Volumes: {
+		"volumes or slides are read",
+		"store them once as arrays without compression, and read the part that is used (np.load(path, mmap_mode=\"r\"), Zarr with " +
+			"chunks of a patch, nibabel's dataobj of a plain .nii): a compressed file is read whole for one slice. What fits: in memory",
+	},
+	ArrowRows: {
+		"rows of an Arrow data set are turned into objects of Python",
+		"with_format(\"torch\") or \"numpy\" on the columns that are used (select_columns), rows of a batch at once (datasets has " +
+			"__getitems__ for that), and flatten_indices() after shuffle, select or filter. What transforms make of a " +
+			"row alone: once, by map",
+	},
+	Clustering: {
+		"clusters or components are fitted",
+		"on the device, by calls on whole arrays (torch.cdist, torch.pca_lowrank, faiss), on a part of the samples, more rarely, and from " +
+			"the last result on",
+	},
+	Assigning: {
+		"predictions and targets are matched on the host",
+		"one matrix of costs for the whole batch, computed on the device and copied once, then scipy's linear_sum_assignment, which is " +
+			"compiled, in threads. Or match on the device (topk, a greedy or an auction algorithm), which may match other pairs",
+	},
+	Masks: {
+		"masks or positions that the model uses are made",
+		"once for each size, and kept on the device (register_buffer, functools.lru_cache), or made there by calls on whole arrays " +
+			"(torch.arange, triu, broadcasting) instead of loops",
+	},
 	Searching: {
 		"items are looked for (a list is searched from its begin)",
 		"a set or a dictionary, made once, finds at once what it is asked for: a dictionary of places instead of " +
@@ -458,7 +502,8 @@ var kindWords = map[Kind][2]string{
 		"data or pictures are read or prepared in the loop itself",
 		"what is the same in every epoch, as tokens or decoded pictures: once, before training. The rest in " +
 			"worker processes, which run ahead of the loop: in a DataLoader's __getitem__ or collate_fn, if it has " +
-			"one. What takes tensors may come after the batch is on the device",
+			"one. What takes tensors may come after the batch is on the device. Rows of a table that fits there, as features of " +
+			"nodes: keep it on the device and index it there",
 	},
 	Pausing: {
 		"the loop sleeps (a request, a timer, a file, another program)",

@@ -51,10 +51,22 @@ var knownBy = []struct {
 		"s3fs/", "gcsfs/", "aiohttp/", "httpx/",
 		"psycopg", "pymysql/", "pymongo/", "redis/", "sqlalchemy/", "asyncio/",
 	}, nil},
+	{diagnose.Video, []string{
+		"torchcodec/", "decord/", "av/", "torchvision/io/video", "torchvision/io/_video", "imageio_ffmpeg/", "moviepy/",
+	}, nil},
+	{diagnose.Sound, []string{
+		"soundfile.py", "librosa/core/audio.py", "audioread/", "torchaudio/_", "torchaudio/backend/", "wave.py",
+		"pydub/", "resampy/", "soxr/", "samplerate/",
+	}, nil},
+	{diagnose.Volumes, []string{
+		"pydicom/", "nibabel/", "tifffile/", "rasterio/", "SimpleITK/", "openslide/", "nrrd/",
+	}, nil},
+	{diagnose.Spectra, []string{"librosa/", "torchaudio/", "python_speech_features/", "pyworld/"}, []string{
+		"spectro", "Spectro", "mel", "Mel", "mfcc", "MFCC", "stft", "filterbank", "fbank", "cqt", "chroma",
+		"harvest", "dio",
+	}},
 	{diagnose.Decoder, []string{
-		"PIL/ImageFile.py", "torchvision/io/", "torchcodec/", "imageio/", "skimage/io/", "soundfile.py",
-		"librosa/core/audio.py", "audioread/", "torchaudio/_", "torchaudio/backend/",
-		"decord/", "av/", "pydicom/", "nibabel/", "tifffile/", "rasterio/", "nvidia/dali/",
+		"PIL/ImageFile.py", "torchvision/io/", "imageio/", "skimage/io/", "nvidia/dali/",
 	}, nil},
 	{diagnose.Decoder, []string{"PIL/Image.py"}, []string{"open", "_getexif"}}, // reads what the file is
 	{
@@ -120,9 +132,10 @@ var knownBy = []struct {
 	{diagnose.DeepCopies, []string{"dataclasses.py"}, []string{"asdict", "astuple"}},
 	{diagnose.Reading, []string{"pathlib.py", "glob.py", "genericpath.py", "fnmatch.py"}, nil},
 	{diagnose.Drawing, []string{"random.py"}, []string{"sample", "choice", "shuffle"}},
+	{diagnose.ArrowRows, []string{"datasets/"}, nil},
 	{diagnose.Parser, []string{
 		"json/", "csv.py", "xml/", "lxml/", "yaml/", "pandas/", "pyarrow/", "h5py/", "gzip.py",
-		"lzma.py", "bz2.py", "zstandard/", "msgpack/", "datasets/", "pickle.py",
+		"lzma.py", "bz2.py", "zstandard/", "msgpack/", "pickle.py",
 		serialization,
 	}, nil},
 }
@@ -153,7 +166,7 @@ func kindOf(s recording.Stack) diagnose.Kind {
 	case kind != "" && !slices.Contains(weakCalls, s.Native):
 		return kind
 	case s.Asleep:
-		return diagnose.Waits
+		return cmp.Or(nameKind(s.Places, waitNames), diagnose.Waits)
 	default:
 		return cmp.Or(nameKind(s.Places, dataNames), kind, diagnose.Code)
 	}
@@ -196,7 +209,20 @@ var dataNames = []nameRow{
 	{diagnose.Tokenizer, regexp.MustCompile(`(?i)tokeni|(?:^|_)bpe|word_?piece|encode_(?:text|sentence|line)`)},
 	{diagnose.Augmentation, regexp.MustCompile(`(?i)augment|mosaic|mix_?up|cut_?(?:mix|out)|jitter|warp|elastic|rotat|` +
 		`flip|crop|resiz|blur|perspective|affine`)},
+	{diagnose.Video, regexp.MustCompile(`(?i)(?:decode|read|load|extract|grab)_\w*(?:video|clip|frame)`)},
+	{diagnose.Sound, regexp.MustCompile(`(?i)resampl|(?:decode|read|load)_\w*(?:audio|wav|sound|speech)`)},
+	{diagnose.Volumes, regexp.MustCompile(`(?i)(?:decode|read|load)_\w*(?:volume|nii|nifti|dicom|scan|slide)`)},
+	{diagnose.Decoder, regexp.MustCompile(`(?i)^decode$|(?:decode|read|load)_\w*(?:image|img|jpe?g|png|picture|photo)`)},
 	{diagnose.Parser, regexp.MustCompile(`(?i)parse|deseriali|from_(?:json|xml|string|line|csv)`)},
+}
+
+// waitNames are kinds of what a data set waits for, by the program's own names. [J]
+var waitNames = []nameRow{
+	{diagnose.Queries, regexp.MustCompile(`(?i)query|(?:^|_)(?:sql|db|select|execute|cursor)(?:_|$)|database`)},
+	{diagnose.Connection, regexp.MustCompile(`(?i)(?:^|_)(?:re)?connect|handshake|log_?in(?:_|$)|open_(?:session|client)`)},
+	{diagnose.Request, regexp.MustCompile(`(?i)download|request|http|(?:^|_)(?:s3|gcs|url|bucket|blob|remote|rpc)(?:_|$)|` +
+		`get_object|(?:fetch|get|read)_(?:object|blob|url|remote)`)},
+	{diagnose.Reading, regexp.MustCompile(`(?i)nfs|lustre|fuse|(?:^|_)(?:open|stat|read|load)(?:_|$)`)},
 }
 
 // nameKind is the kind that the name of a program's function tells, the innermost first; "" unknown. Of a callable the

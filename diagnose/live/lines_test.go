@@ -68,7 +68,7 @@ func TestKindsAndPlaces(t *testing.T) {
 		diagnose.Programs, diagnose.OnDevice, diagnose.Writing, diagnose.Pickling,
 		diagnose.Reading, diagnose.Queries, diagnose.Matching, diagnose.Hashing, diagnose.Sorting, diagnose.Growing, diagnose.OfLists, diagnose.Unpacking,
 		diagnose.Searching, diagnose.Nearest, diagnose.Arrays, diagnose.Joining, diagnose.Converting, diagnose.Elements, diagnose.Spectra, diagnose.Targets,
-		diagnose.Negatives, diagnose.Graphs, diagnose.Windowing, diagnose.Averaging, diagnose.Replaying, diagnose.Returns, diagnose.Afterwards,
+		diagnose.Negatives, diagnose.Graphs, diagnose.Windowing, diagnose.Averaging, diagnose.Replaying, diagnose.Returns, diagnose.Afterwards, diagnose.Clustering, diagnose.Masks, diagnose.Assigning,
 	} {
 		if kind.Words() == "" || kind.Advice() == "" {
 			t.Errorf("%s has no words", kind)

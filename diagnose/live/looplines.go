@@ -115,7 +115,16 @@ var loopBy = kindsByFile{
 		"tensorboardX/",
 		"logging/", "tqdm/", "rich/", "swanlab/", "aim/", "torch/_tensor_str.py", "warnings.py",
 	}},
-	{diagnose.Metrics, []string{"sklearn/", "torchmetrics/", "pycocotools/", "evaluate/", "scipy/"}},
+	{diagnose.Clustering, []string{
+		"sklearn/cluster/", "sklearn/decomposition/", "sklearn/mixture/", "sklearn/manifold/",
+	}},
+	{diagnose.Nearest, []string{"scipy/spatial/", "sklearn/neighbors/"}},
+	{diagnose.Assigning, []string{"scipy/optimize/", "lap/"}},
+	{diagnose.Metrics, []string{
+		"sklearn/", "torchmetrics/", "pycocotools/", "evaluate/", "scipy/ndimage/", "scipy/stats/",
+		"nltk/translate/", "sacrebleu/", "rouge_score/", "Levenshtein/", "rapidfuzz/", "jiwer/", "seqeval/", "lpips/",
+	}},
+	{diagnose.Arrays, []string{"scipy/"}},
 	{diagnose.Generating, []string{"transformers/generation/"}},
 	{diagnose.Simulating, []string{"gym/", "gymnasium/", "pettingzoo/", "dm_control/", "mujoco/", "ale_py/"}},
 	{diagnose.DeviceWait, []string{"torch/cuda/streams.py", "stoker/emulated.py"}},
@@ -279,7 +288,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return data
 	}
 	switch kind := byCall[s.Native]; {
-	case s.Native == loopOfPython, strings.HasPrefix(s.Native, "torch"): // what torch is called for may be on the device
+	case s.Native == loopOfPython, strings.HasPrefix(s.Native, "torch"): // what torch works on may be on the device
 	case kind == diagnose.Programs:
 		return diagnose.Subprocess
 	case slices.Contains(ofData, kind):
@@ -299,7 +308,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	case s.Awaits == recording.AwaitsDisk:
 		return diagnose.Disk
 	case s.Asleep:
-		return diagnose.Pausing
+		return cmp.Or(loopWaits[nameKind(s.Places, waitNames)], diagnose.Pausing)
 	}
 	own := diagnose.HostCode
 	if s.Native == loopOfPython {
@@ -327,7 +336,7 @@ var byName = []nameRow{
 	{diagnose.Replaying, regexp.MustCompile(`Replay|(?:Sum|Segment|Min|Priority)Tree|(?i)replay_?(?:buffer|memory)|(?:^|[._])rollout_?buffer`)},
 	{diagnose.Afterwards, regexp.MustCompile(`(?i)(?:^|[._])(?:nms|non_max\w*|post_?process\w*)(?:$|_)|decode_(?:pred|box|output|batch)`)},
 	{diagnose.Logging, regexp.MustCompile(`(?i)logger|logging|tensorboard|summary_?writer|progress_?bar|` +
-		`(?:^|[._])log(?:$|\.|_(?:metric|scalar|histogram|image|stat|grad|weight|param|value|step|to|loss|train))|` +
+		`(?:^|[._])log(?:$|\.|_(?:metric|scalar|histogram|image|stat|grad|weight|param|value|step|to|loss|train|artifact))|` +
 		`(?:^|[._])(?:get|make|collect|write)_logs?$`)},
 	{diagnose.Plotting, regexp.MustCompile(`(?i)(?:^|[._])(?:plot|draw_?(?:figure|plot|image|curve)s?)(?:$|_|s$)|` +
 		`(?:^|\.)Figure\.|Plot(?:s|ter|ting)?\.|visuali[sz]e`)},
@@ -338,7 +347,11 @@ var byName = []nameRow{
 		`generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)`)},
 	{diagnose.Simulating, regexp.MustCompile(`Env(?:[A-Z_\d]\w*)?\.|Environment\w*\.|Simulat(?:or|ion)\w*\.`)},
 	{diagnose.Metrics, regexp.MustCompile(`(?i)metric|accuracy|f1_?score|confusion|average_precision|` +
-		`(?:^|[._])(?:auc|bleu|rouge|wer|cer|fid)(?:$|_)|edit_?distance|levenshtein`)},
+		`(?:^|[._])(?:auc|bleu|rouge|wer|cer|fid)(?:$|_)|edit_?distance|levenshtein|n_?grams?(?:$|_)|modified_precision`)},
+	{diagnose.Assigning, regexp.MustCompile(`(?i)munkres|hungarian|linear_(?:sum_)?assignment|(?:^|[._])match(?:er|ing)?(?:$|[._])`)},
+	{diagnose.Clustering, regexp.MustCompile(`(?i)k_?means|centroid|(?:^|[._])cluster|(?:^|[._])(?:pca|whiten|zca)(?:$|_)`)},
+	{diagnose.Masks, regexp.MustCompile(`(?i)(?:calculate|calc|compute|make|build|get|create|generate)_\w*(?:mask|position\w*|bias|alibi|rotary)s?$|` +
+		`(?:causal|attention|attn|padding|subsequent)_masks?$|positional_encoding`)},
 }
 
 // kindOfNames tells what the program's own code does on the host by its names; "" unknown.
@@ -353,10 +366,17 @@ func kindOfNames(places []recording.Place) diagnose.Kind {
 	return nameKind(places, stepNames)
 }
 
+// loopWaits are the kinds in a loop for those of a data set's waits.
+var loopWaits = map[diagnose.Kind]diagnose.Kind{
+	diagnose.Queries: diagnose.Queries, diagnose.Request: diagnose.Uploading, diagnose.Connection: diagnose.Uploading,
+	diagnose.Reading: diagnose.Disk,
+}
+
 // stepNames are kinds of the program's own work in its steps, by the innermost function's name. [J]
 var stepNames = []nameRow{
 	{diagnose.Preparing, regexp.MustCompile(`(?i)collate|pre_?process|batchify|augment|mosaic|mix_?up|cut_?(?:mix|out)|` +
-		`(?:prepare|make|build|load|get|next|fetch)_?(?:batch|data|inputs?|samples?)(?:$|_)`)},
+		`(?:prepare|make|build|load|get|next|fetch)_?(?:batch|data|inputs?|samples?)(?:$|_)|` +
+		`(?:load|get|slice|gather|fetch)_(?:sub)?(?:tensor|feature|embedding)s?$`)},
 	dataNames[0], dataNames[1], dataNames[2], dataNames[3], dataNames[4], dataNames[5],
 }
 
@@ -386,5 +406,6 @@ const samplerFile = "torch/utils/data/sampler.py"
 // ofData are kinds of work that a data set has.
 var ofData = []diagnose.Kind{
 	diagnose.Opening, diagnose.Parser, diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Tokenizer,
-	diagnose.Reading, diagnose.Inflating, diagnose.Matching,
+	diagnose.Reading, diagnose.Inflating, diagnose.Matching, diagnose.Video, diagnose.Sound, diagnose.Volumes,
+	diagnose.ArrowRows, diagnose.Spectra,
 }
