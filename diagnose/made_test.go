@@ -336,6 +336,7 @@ func TestFindingsOfMadeRuns(t *testing.T) {
 		"pin-thread":       {starving().with(pinning(0.95)), starving().with(pinning(0.3))},
 		"deep-queue":       {starving().with(func(m *made) { m.facts.Machine.ShmBytes = new(64e6) }), starving()},
 		"copied-dataset":   {starving().with(own(3e9)), starving().with(own(2e8))},
+		"allocator":        {computing().with(asking(30)), computing().with(asking(0.1))},
 		"padding":          {computing().with(padded(6000, 5000)), computing().with(padded(2000, 500))},
 		"memory-growth":    {computing().with(growingBy(20e6)), computing().with(growingBy(1e6))},
 		"memory-pressure":  {computing().with(pressed(0.3)), computing().with(pressed(0.02))},
@@ -385,6 +386,11 @@ func growingBy(rate float64) func(*made) {
 		m.levels["machine.memory machine"] = 2e9
 		delete(m.rates, "machine.memory machine")
 	}
+}
+
+// asking gets device memory of the driver so many times a second.
+func asking(rate float64) func(*made) {
+	return func(m *made) { m.rates["device.asked gpu/0"] = rate }
 }
 
 func pressed(share float64) func(*made) {

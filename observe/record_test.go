@@ -367,7 +367,7 @@ for n in range(20):
          {"k": "fetch", "worker": None, "count": n + 1, "wall": n * 10**7, "cpu": 1, "collate": 1, "wall2": 0.5, "samples": 16})
 send({"k": "batch", "loader": 0, "bytes": 123, "samples": 16, "dtype": "float32", "pinned": False},
      {"k": "optim", "tid": os.getpid(), "device": "cuda:0", "dtype": "float32", "steps": 20},
-     {"k": "warn", "text": "careful"}, {"k": "memory", "dev": 0, "allocated": 5, "reserved": 6}, dropped=4)
+     {"k": "warn", "text": "careful"}, {"k": "memory", "dev": 0, "allocated": 5, "reserved": 6, "asked": 7}, dropped=4)
 `), 0o600)
 	run := record(t, Options{Command: []string{"python3", client}, Hook: emptyHook})
 	if len(run.Steps) != 20 {
@@ -397,6 +397,9 @@ send({"k": "batch", "loader": 0, "bytes": 123, "samples": 16, "dtype": "float32"
 	}
 	if got := run.Find(recording.FetchCount, fmt.Sprintf("process/%d", s.PID)).Last(); got != 20 {
 		t.Errorf("%v fetches", got)
+	}
+	if got := run.Find(recording.DriverMemory, "gpu/0").Last(); got != 7 {
+		t.Errorf("memory of the driver %v times", got)
 	}
 	if got := run.Find(recording.PeakAllocated, "gpu/0").Last(); got != 5 {
 		t.Errorf("peak memory %v", got)

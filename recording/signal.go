@@ -72,6 +72,7 @@ const (
 	Garbage       Signal = "python.garbage"   // total time in which Python collected garbage
 	PeakAllocated Signal = "device.allocated" // peak device memory allocated by PyTorch
 	PeakReserved  Signal = "device.reserved"  // peak device memory reserved by PyTorch
+	DriverMemory  Signal = "device.asked"     // total calls by which PyTorch got device memory of the driver
 	HookDropped   Signal = "hook.dropped"     // total hook records that found the channel full
 
 	// Of a process that takes requests.

@@ -77,6 +77,28 @@ func (l filler) findShortMemory() (diagnose.Finding, bool) {
 		". If the job's control group has no measure of its own, this is the machine's"), true
 }
 
+// oftenAsked is how many times a step asks the driver for memory, from which that is named. [J] PyTorch keeps what it
+// freed, so that steps like those before need none; cudaMalloc takes 10 to 100 us and more, cudaFree waits for the device.
+const oftenAsked = 1.0
+
+// findDriverMemory tells of steps in which PyTorch gets device memory of the driver.
+func (l filler) findDriverMemory() (diagnose.Finding, bool) {
+	p := l.run.FindProcess(l.Costs.Window.PID)
+	if p == nil || !l.HasSteps {
+		return diagnose.Finding{}, false
+	}
+	asked := l.run.Find(recording.DriverMemory, fmt.Sprintf("gpu/%d", p.Device))
+	each := asked.Rate(l.From, l.To) * l.Costs.Step
+	if !(each >= oftenAsked) {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingAllocator)
+	f.Text = fmt.Sprintf("PyTorch asks the driver for device memory %s in a step: it gives memory back in between, by "+
+		"empty_cache() or as none of its free blocks fits", aboutTimes(each))
+	f.Advice = diagnose.EmptyCache.Advice()
+	return f, true
+}
+
 // Start values for copies of a data set. [J]
 const (
 	copiedLeast = 256e6 // private bytes of a worker

@@ -9,7 +9,7 @@ func (l filler) findStanding() (out []diagnose.Finding) {
 	for _, find := range []func() (diagnose.Finding, bool){
 		l.findHung, l.findRepeated, l.findSkipping, l.findWithoutData, l.findHangs, l.findStrangers, l.findSlowLink,
 		l.findPinThread, l.findDeepQueue, l.findPinnedQueue,
-		l.findPadding, l.findCopiedDataset,
+		l.findPadding, l.findCopiedDataset, l.findDriverMemory,
 		l.findMemoryGrowth, l.findShortMemory,
 		l.findTooManyWorkers, l.findCrowdingThreads, l.findSlurmCores, l.findNUMARemote, l.findStorageSpikes,
 	} {

@@ -176,6 +176,7 @@ type hookRecord struct {
 	// memory, precision, optim, warn
 	Allocated *float64 `json:"allocated"`
 	Reserved  *float64 `json:"reserved"`
+	Asked     *float64 `json:"asked"`
 	Matmul    string   `json:"matmul"`
 	Benchmark *bool    `json:"cudnn_benchmark"`
 	Autocast  *bool    `json:"autocast"`

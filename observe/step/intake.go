@@ -624,6 +624,9 @@ func (in *Intake) addMemory(p *Process, r *hookRecord, now float64) bool {
 	if r.Reserved != nil {
 		in.to.AddSample(recording.PeakReserved, subject, now, *r.Reserved)
 	}
+	if r.Asked != nil && *r.Asked >= 0 {
+		in.to.AddSample(recording.DriverMemory, subject, now, *r.Asked)
+	}
 	return true
 }
 

@@ -226,7 +226,8 @@ class _Cuda(object):
                 allocated, reserved = (stats[key]["all"]["peak"] for key in ("allocated_bytes", "reserved_bytes"))
             except (KeyError, RuntimeError):  # an allocator of the user's keeps no books
                 continue
-            yield {"k": "memory", "dev": index, "allocated": allocated, "reserved": reserved}
+            asked = stats.get("num_device_alloc")  # PyTorch 2.2 and later
+            yield {"k": "memory", "dev": index, "allocated": allocated, "reserved": reserved, "asked": asked}
 
 
 def _raw_stream(cuda, index):
