@@ -147,7 +147,7 @@ TRUTHS = (
     ),
     # LitServe, Ray Serve, BentoML.
     Truth(  # pytorch/serve 459, 1138
-        "four-workers", "captions.py", "--clients 8", (HOST,),
+        "three-workers", "captions.py", "--clients 8", (HOST,),
         "LitServe: three workers, a device each, make spectra on the CPU, and together they have two cores.",
         fix=r"(?i)core|set_num_threads|OMP_NUM_THREADS|spectr|captions\.py|stft|thread", line=r"def spectrum|spectrum\(|torch\.stft",
         harmful=rf"{HARDWARE}|(?i:(more|raise|increase)[^.\"]{{0,30}}(workers|replicas))", repair=(("SECONDS = 30", "SECONDS = 1"),),
