@@ -10,7 +10,7 @@ import torch
 
 from stoker.emulated import Device
 
-SECONDS = 30
+SECONDS = 240
 
 
 def card(folder=tempfile.gettempdir(), port=sys.argv[1] if len(sys.argv) > 1 else "0"):
@@ -44,14 +44,14 @@ class API(litserve.LitAPI):
         self.sound = torch.randn(16_000 * SECONDS)
 
     def decode_request(self, request):
-        return self.sound
+        return request.get("name", "talk.wav")
 
     def spectrum(self, sound):
         power = torch.stft(sound, 400, 160, window=self.window, return_complex=True).abs() ** 2
         return (self.mel @ power).clamp(min=1e-10).log10()
 
-    def predict(self, sound):
-        x = self.spectrum(sound)
+    def predict(self, name):
+        x = self.spectrum(self.sound)
         with torch.inference_mode():
             self.model(x)
             self.card.synchronize(spin=False)

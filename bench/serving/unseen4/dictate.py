@@ -9,8 +9,8 @@ from flask import Flask, jsonify, request
 from parts import Net, infer, lock
 
 LETTERS = "_ abcdefghijklmnopqrstuvwxyz'"
-FRAMES = 140
-WIDTH, SYMBOLS = 24, 10
+FRAMES = 200
+WIDTH, SYMBOLS = 48, 16
 model = Net(0.030, 0.001).eval()
 scores = np.log(np.random.default_rng(3).dirichlet(np.full(len(LETTERS), 0.15), FRAMES) + 1e-9)
 app = Flask(__name__)

@@ -25,7 +25,7 @@ class Backbone(torch.nn.Module):
         super().__init__()
         self.stem = torch.nn.Conv2d(3, 4, 3, stride=16)
         self.blocks = torch.nn.ModuleList(
-            torch.nn.Sequential(torch.nn.Conv2d(4, 4, 3, padding=1), torch.nn.BatchNorm2d(4), torch.nn.GELU()) for _ in range(30)
+            torch.nn.Sequential(torch.nn.Conv2d(4, 4, 3, padding=1), torch.nn.BatchNorm2d(4), torch.nn.GELU()) for _ in range(10)
         )
 
     def forward(self, x):

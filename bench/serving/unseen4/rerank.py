@@ -28,7 +28,7 @@ def wordpiece():
 
 
 tokenizer = wordpiece()
-PASSAGES = [" ".join(word() for _ in range(70)) for _ in range(500)]  # what the index found
+PASSAGES = [" ".join(word() for _ in range(70)) for _ in range(300)]  # what the index found
 model = Net(0.030, 0.00002).eval()
 busy = threading.Lock()
 app = FastAPI()

@@ -15,11 +15,12 @@ from parts import Net, infer
 MAX_BATCH = 16
 app = FastAPI()
 asked = queue.Queue()
-pixels = np.random.default_rng(2).integers(0, 255, (400, 500, 3), np.uint8)
+pixels = np.random.default_rng(2).integers(0, 255, (1200, 900, 3), np.uint8)
 
 
 def prepared(pixels):
-    x = pixels[88:312, 138:362].astype(np.float32) / 255
+    square = pixels[150:1046, 2:898].astype(np.float32)
+    x = square.reshape(224, 4, 224, 4, 3).mean((1, 3)) / 255
     return torch.from_numpy((x - 0.45) / 0.225).permute(2, 0, 1)
 
 

@@ -76,10 +76,9 @@ TRUTHS = (
     ),
     Truth(  # michaelfeil/infinity 154, sgl-project/sglang 38974
         "pairs", "rerank.py", "--clients 3", (TOKENS, HOST),
-        "FastAPI: a reranker tokenizes its 500 pairs of query and passage one by one, and one pass scores them.",
+        "FastAPI: a reranker tokenizes its 300 pairs of query and passage one by one, and one pass scores them.",
         fix=r"(?i)tokeni[sz]", line=r"tokenizer\(question, passage",
-        repair=(("rows = [tokenizer(question, passage, truncation=True, max_length=96)[\"input_ids\"] for passage in PASSAGES]",
-                 "rows = tokenizer([question] * len(PASSAGES), PASSAGES, truncation=True, max_length=96)[\"input_ids\"]"),),
+        repair=(("\ntokenizer = wordpiece()", "\ntokenizer = __import__('functools').cache(wordpiece())"),),
     ),
     Truth(  # Kludex/starlette 2972, fastapi/fastapi 1313
         "background", "moderate.py", "--clients 4", (WAITS,),
@@ -89,22 +88,22 @@ TRUTHS = (
     ),
     Truth(  # huggingface/transformers: the loop over experts in Python
         "experts", "chat.py", "--clients 1", ("launch-bound", HOST),
-        "FastAPI, a stream: after the router of each of 24 layers the host reads which experts were chosen, and launches small kernels.",
+        "FastAPI, a stream: after the router of each of 24 layers the host reads which experts were chosen, and launches 15 small kernels.",
         fix=r"(?i)launch|graph|compile|item\(|tolist|sync|read|wait|kernel|fuse|chat\.py", line=r"\.tolist\(\)|def forward|def experts",
-        repair=(("chosen = self.chosen(x).tolist()", "chosen = [0, 1]"), ("for _ in range(LAYERS):", "for _ in range(LAYERS // 8):")),
+        repair=(("        for layer in self.layers:\n            x = layer(x)\n", "        device().launch(LAYERS * 39e-6, 'graph')\n"),),
     ),
     # Flask, http.server, Tornado, aiohttp.
     Truth(
         "converter", "transcribe.py", "--clients 4", (HOST, WAITS),
-        "Flask: each request runs a program that resamples its sound, 0.4 s, under the lock that the model needs.",
+        "Flask: each request runs a program that resamples its sound, a third of a second, under the lock that the model needs.",
         fix=r"(?i)subprocess|program|child|resampl|convert|lock", line=r"subprocess\.run|with busy",
         repair=(("sound = resampled(request.get_data())", "sound = b'0' * 1000"),),
     ),
     Truth(  # NVIDIA/OpenSeq2Seq 228, espnet/espnet 748
         "beams", "dictate.py", "--clients 3", (HOST,),
-        "Flask: a beam search over 140 frames in Python, after each pass.",
+        "Flask: a beam search over 200 frames in Python, after each pass.",
         fix=r"(?i)beam|search|dictate\.py|process|python|compiled|C\+\+|numba|vector", line=r"def beam_search",
-        repair=(("WIDTH, SYMBOLS = 24, 10", "WIDTH, SYMBOLS = 1, 1"),),
+        repair=(("WIDTH, SYMBOLS = 48, 16", "WIDTH, SYMBOLS = 1, 1"),),
     ),
     Truth(  # pytorch/pytorch 55898
         "shapes", "forms.py", "--clients 3", (HOST,),
@@ -140,9 +139,9 @@ TRUTHS = (
     ),
     Truth(  # SeldonIO/seldon-core 278, aws/deep-learning-containers 1651
         "fields", "telemetry.py", "--clients 3", (HOST,),
-        "gRPC: 15,000 readings come as a protobuf ListValue, which MessageToDict takes apart in Python.",
+        "gRPC: 60,000 readings come as a protobuf ListValue, which MessageToDict takes apart in Python.",
         fix=r"(?i)MessageToDict|protobuf|telemetry\.py|bytes|frombuffer|packed|pars|convert|decod|json_format", line=r"MessageToDict",
-        client=clients("rpc --method /plant.Telemetry/Score --numbers 15000"),
+        client=clients("rpc --method /plant.Telemetry/Score --numbers 60000"),
         repair=(("MessageToDict(request)", "[v.number_value for v in request.values]"),),
     ),
     # LitServe, Ray Serve, BentoML.
@@ -150,7 +149,7 @@ TRUTHS = (
         "three-workers", "captions.py", "--clients 8", (HOST,),
         "LitServe: three workers, a device each, make spectra on the CPU, and together they have two cores.",
         fix=r"(?i)core|set_num_threads|OMP_NUM_THREADS|spectr|captions\.py|stft|thread", line=r"def spectrum|spectrum\(|torch\.stft",
-        harmful=rf"{HARDWARE}|(?i:(more|raise|increase)[^.\"]{{0,30}}(workers|replicas))", repair=(("SECONDS = 30", "SECONDS = 1"),),
+        harmful=rf"{HARDWARE}|(?i:(more|raise|increase)[^.\"]{{0,30}}(workers|replicas))", repair=(("SECONDS = 240", "SECONDS = 1"),),
     ),
     Truth(
         "two-of-16", "toxic.py", "--clients 16", (ONE,),
