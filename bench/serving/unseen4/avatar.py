@@ -15,7 +15,7 @@ import torch
 from parts import Net, device, infer
 
 STYLES = ("oil", "pencil", "comic")
-LAYERS, SIZE, RANK = 24, 1536, 32
+LAYERS, SIZE, RANK = 16, 1536, 32
 
 
 @bentoml.service(workers=1, traffic={"concurrency": 8})

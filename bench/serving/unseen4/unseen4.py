@@ -71,7 +71,8 @@ TRUTHS = (
     Truth(
         "photos", "listing.py", "--clients 4", (HOST,),
         "Starlette: a photo of 6 MP is decoded, its contrast equalised and made small in threads that share one core.",
-        fix=r"(?i)core|decod|resiz|process|prepar|clahe|draft|host", line=r"def prepare", cores="0",
+        fix=r"(?i)\bcores?\b|\bcpus\b|decod|resiz|prepare\b|clahe|smaller|on the (GPU|device)", line=r"prepare\(", cores="0",
+        harmful=rf"{HARDWARE}|(?i:(more|add|raise)[^.\"]{{0,30}}(workers|processes|threads))",
         repair=(("(3000, 2000)", "(300, 200)"),),
     ),
     Truth(  # michaelfeil/infinity 154, sgl-project/sglang 38974
@@ -83,44 +84,45 @@ TRUTHS = (
     Truth(  # Kludex/starlette 2972, fastapi/fastapi 1313
         "background", "moderate.py", "--clients 4", (WAITS,),
         "FastAPI: a background task that is a coroutine posts with requests, 130 ms, and the event loop stands still.",
-        fix=r"(?i)thread|httpx|async|await|event loop|requests\.post|background", line=r"requests\.post|def record", service=0.130,
+        fix=r"(?i)to_thread|a thread|in threads|httpx|aiohttp|asynchronous|await|plain def|background|off the (event )?loop", line=r"requests\.post|def record", service=0.130,
         harmful=f"{HARDWARE}|{GATHER}", repair=(("async def record", "def record"),),
     ),
     Truth(  # huggingface/transformers: the loop over experts in Python
         "experts", "chat.py", "--clients 1", ("launch-bound", HOST),
         "FastAPI, a stream: after the router of each of 24 layers the host reads which experts were chosen, and launches 15 small kernels.",
-        fix=r"(?i)launch|graph|compile|item\(|tolist|sync|read|wait|kernel|fuse|chat\.py", line=r"\.tolist\(\)|def forward|def experts",
+        fix=r"(?i)graph|torch\.compile|item\(|tolist|fewer (launches|kernels)|larger kernels|fus(e|ed|ing)\b|synchroni", line=r"\.tolist\(\)|def forward|def experts",
         repair=(("        for layer in self.layers:\n            x = layer(x)\n", "        device().launch(LAYERS * 39e-6, 'graph')\n"),),
     ),
     # Flask, http.server, Tornado, aiohttp.
     Truth(
         "converter", "transcribe.py", "--clients 4", (HOST, WAITS),
-        "Flask: each request runs a program that resamples its sound, a third of a second, under the lock that the model needs.",
-        fix=r"(?i)subprocess|program|child|resampl|convert|lock", line=r"subprocess\.run|with busy",
+        "Flask: each request runs a program that resamples its sound, a quarter of a second, under the lock that the model needs.",
+        fix=r"(?i)subprocess|program|child|resampl|convert|lock", line=r"subprocess\.run|with busy|resampled\(",
         repair=(("sound = resampled(request.get_data())", "sound = b'0' * 1000"),),
     ),
     Truth(  # NVIDIA/OpenSeq2Seq 228, espnet/espnet 748
         "beams", "dictate.py", "--clients 3", (HOST,),
         "Flask: a beam search over 200 frames in Python, after each pass.",
-        fix=r"(?i)beam|search|dictate\.py|process|python|compiled|C\+\+|numba|vector", line=r"def beam_search",
+        fix=r"(?i)beam|process(es)?\b|compiled|C\+\+|numba|vectori|native",
+        harmful=rf"{HARDWARE}|(?i:\b(use|add|raise|more|in) threads\b)", line=r"beam_search\(",
         repair=(("WIDTH, SYMBOLS = 48, 16", "WIDTH, SYMBOLS = 1, 1"),),
     ),
     Truth(  # pytorch/pytorch 55898
         "shapes", "forms.py", "--clients 3", (HOST,),
         "Flask, gunicorn: pages have 24 sizes, four traced models are kept, so nearly each request traces the model anew.",
-        fix=r"(?i)trac|compil|maxsize|shape|size|bucket|cache", line=r"torch\.jit\.trace|def traced",
+        fix=r"(?i)\btrac(e|ed|es|ing)\b|compil|maxsize|shape|sizes|bucket|cache|lru", line=r"torch\.jit\.trace|traced\(",
         repair=(("maxsize=4", "maxsize=64"),),
     ),
     Truth(  # triple-mu/YOLOv8-TensorRT 263, ultralytics/ultralytics 4064
         "masks", "cutout.py", "--clients 2", (HOST,),
         "http.server: 30 masks are copied back one by one and made as large as the picture on the CPU.",
-        fix=r"(?i)interpolat|resiz|mask|cutout\.py|on the (GPU|device)|copy", line=r"F\.interpolate|\.cpu\(\)|def full_size",
+        fix=r"(?i)interpolat|resiz|masks?\b|full_size|on the (GPU|device)|in one copy|one by one", line=r"F\.interpolate|\.cpu\(\)|full_size\(",
         repair=(("size=(1080, 1920)", "size=(108, 192)"),),
     ),
     Truth(  # tornado's own example of run_on_executor
         "one-thread", "lookalike.py", "--clients 6", (WAITS,),
         "Tornado: the executor has one thread, which fetches 90 ms from a store for one request at a time.",
-        fix=r"(?i)max_workers|thread|executor|fetch|concurren|at (once|a time)|AsyncHTTPClient|overlap", line=r"urlopen|def fetch|run_in_executor", service=0.090,
+        fix=r"(?i)max_workers|more threads|larger pool|executor|fetch|concurren|at (once|the same time)|AsyncHTTPClient|overlap|ahead", line=r"urlopen|fetch\(", service=0.090,
         harmful=f"{HARDWARE}|{GATHER}", repair=(("max_workers=1", "max_workers=8"),),
     ),
     Truth(  # triton-inference-server/server 6740, 3984
@@ -134,13 +136,13 @@ TRUTHS = (
     Truth(
         "window", "vectors.py", "--clients 3", (WAITS,),
         "gRPC with asyncio: after the first request of a batch the server sleeps 250 ms for others, and three clients wait.",
-        fix=r"(?i)sleep|window|wait|gather|shorter|LINGER", line=r"asyncio\.sleep|def gather", client=clients("rpc --method /search.Vectors/Embed"),
-        harmful=f"{HARDWARE}|{GATHER}", repair=(("LINGER = 0.250", "LINGER = 0.003"),),
+        fix=r"(?i)sleep|window|wait|gather|shorter|LINGER", line=r"asyncio\.sleep|\bgather\(\)", client=clients("rpc --method /search.Vectors/Embed"),
+        harmful=f"{HARDWARE}|{GATHER}", repair=(("LINGER = 64, 0.250", "LINGER = 64, 0.003"),),
     ),
     Truth(  # SeldonIO/seldon-core 278, aws/deep-learning-containers 1651
         "fields", "telemetry.py", "--clients 3", (HOST,),
         "gRPC: 60,000 readings come as a protobuf ListValue, which MessageToDict takes apart in Python.",
-        fix=r"(?i)MessageToDict|protobuf|telemetry\.py|bytes|frombuffer|packed|pars|convert|decod|json_format", line=r"MessageToDict",
+        fix=r"(?i)MessageToDict|protobuf|\bbytes\b|frombuffer|packed|pars(e|ing)|convert|decod|json_format|process(es)?\b", line=r"MessageToDict\(",
         client=clients("rpc --method /plant.Telemetry/Score --numbers 60000"),
         repair=(("MessageToDict(request)", "[v.number_value for v in request.values]"),),
     ),
@@ -148,7 +150,7 @@ TRUTHS = (
     Truth(  # pytorch/serve 459, 1138
         "three-workers", "captions.py", "--clients 8", (HOST,),
         "LitServe: three workers, a device each, make spectra on the CPU, and together they have two cores.",
-        fix=r"(?i)core|set_num_threads|OMP_NUM_THREADS|spectr|captions\.py|stft|thread", line=r"def spectrum|spectrum\(|torch\.stft",
+        fix=r"(?i)\bcores?\b|\bcpus\b|set_num_threads|OMP_NUM_THREADS|spectr|stft|on the (GPU|device)", line=r"spectrum\(",
         harmful=rf"{HARDWARE}|(?i:(more|raise|increase)[^.\"]{{0,30}}(workers|replicas))", repair=(("SECONDS = 240", "SECONDS = 1"),),
     ),
     Truth(
@@ -160,23 +162,23 @@ TRUTHS = (
     Truth(  # ray-project/ray 52609
         "one-ongoing", "fraud.py", "--clients 6", (WAITS,),
         "Ray Serve: max_ongoing_requests is 1, and the one request awaits a table of features for 120 ms.",
-        fix=r"(?i)max_ongoing_requests|concurren|at (once|a time)|overlap|replica|await|features", line=r"session\.get|answer\.json|async with", service=0.120,
+        fix=r"(?i)max_ongoing_requests|concurren|at (once|the same time)|overlap|replicas|features\b|ahead", line=r"session\.get|answer\.json|features\(\)", service=0.120,
         harmful=f"{HARDWARE}|{GATHER}", repair=(("max_ongoing_requests=1", "max_ongoing_requests=16"),), seconds=32,
     ),
     Truth(  # huggingface/api-inference-community 334, huggingface/peft 957
         "adapters", "avatar.py", "--clients 2", (HOST,),
         "BentoML: the style's adapter is merged into the weights on the CPU for each request, though there are three styles.",
-        fix=r"(?i)merg|cache|keep|once|adapter|avatar\.py|each request", line=r"def merged|merged\(|torch\.addmm|up @ down",
+        fix=r"(?i)merg(e|ed|ing)\b|cache|\bkeep\b|\bonce\b|adapter", line=r"merged\(",
         repair=(("    def merged(self, style):", "    @functools.cache\n    def merged(self, style):"),), seconds=32,
     ),
     # A worker of a queue.
     Truth(  # rq/rq 1088, 210, 1481
         "work-horse", "upscale.py", "--clients 4", (HOST, "start-up", "cpu-bound"),
         "A worker as RQ's: it forks for each job, and each child imports PyTorch and loads the model.",
-        fix=r"(?i)import|load|fork|once|start|keep|each job|process", line=r"import torch|torch\.load|os\.fork|def perform|def load",
+        fix=r"(?i)\bimport|\bload(s|ed|ing)?\b|fork|\bonce\b|\bkeep\b|each job|one process|start-up", line=r"import torch|torch\.load|os\.fork|def perform|def load",
         client="unseen3/clients.py redis", harmful=f"{HARDWARE}|{GATHER}",
-        repair=(("    child = os.fork()\n", "    child = 0\n"), ("            os._exit(0)", "            continue"),
-                ("def load():", "@__import__('functools').cache\ndef load():")), seconds=35,
+        repair=(("        child = os.fork()\n        if child == 0:\n", "        if True:\n"), ("answer)\n            os._exit(0)\n", "answer)\n"),
+                ("        os.waitpid(child, 0)\n", ""), ("def load():", "@__import__('functools').cache\ndef load():")), seconds=35,
     ),
     # Healthy, or idle for no fault.
     Truth(
