@@ -24,7 +24,7 @@ class Model:
     """The back end: what the user writes."""
 
     def initialize(self):
-        self.net = Net(0.028, 0.001).eval()
+        self.net = Net(0.058, 0.001).eval()
 
     def model(self, batch):
         return infer(self.net, batch)

@@ -25,7 +25,7 @@ def prepared(pixels):
 
 
 def work():
-    model = Net(0.140, 0.008).eval()
+    model = Net(0.300, 0.020).eval()
     while True:
         batch = [asked.get()]
         while len(batch) < MAX_BATCH and not asked.empty():

@@ -9,7 +9,7 @@ from parts import Net, infer
 
 class API(litserve.LitAPI):
     def setup(self, device):
-        self.model = Net(0.055, 0.0008).eval()
+        self.model = Net(0.120, 0.0008).eval()
 
     def decode_request(self, request):
         return torch.zeros(64, dtype=torch.long)

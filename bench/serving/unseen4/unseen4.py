@@ -84,7 +84,8 @@ TRUTHS = (
     Truth(  # Kludex/starlette 2972, fastapi/fastapi 1313
         "background", "moderate.py", "--clients 4", (WAITS,),
         "FastAPI: a background task that is a coroutine posts with requests, 130 ms, and the event loop stands still.",
-        fix=r"(?i)to_thread|a thread|in threads|httpx|aiohttp|asynchronous|await|plain def|background|off the (event )?loop", line=r"requests\.post|def record", service=0.130,
+        fix=r"(?i)to_thread|a thread|in threads|httpx|aiohttp|asynchronous|await|plain def|background|off the (event )?loop",
+        line=r"requests\.post|def record", service=0.130,
         harmful=f"{HARDWARE}|{GATHER}", repair=(("async def record", "def record"),),
     ),
     Truth(  # huggingface/transformers: the loop over experts in Python
@@ -111,7 +112,7 @@ TRUTHS = (
         "shapes", "forms.py", "--clients 3", (HOST,),
         "Flask, gunicorn: pages have 24 sizes, four traced models are kept, so nearly each request traces the model anew.",
         fix=r"(?i)\btrac(e|ed|es|ing)\b|compil|maxsize|shape|sizes|bucket|cache|lru", line=r"torch\.jit\.trace|traced\(",
-        repair=(("maxsize=4", "maxsize=64"),),
+        repair=(("for n in range(24)])", "for n in range(1)])"),),
     ),
     Truth(  # triple-mu/YOLOv8-TensorRT 263, ultralytics/ultralytics 4064
         "masks", "cutout.py", "--clients 2", (HOST,),
@@ -122,7 +123,8 @@ TRUTHS = (
     Truth(  # tornado's own example of run_on_executor
         "one-thread", "lookalike.py", "--clients 6", (WAITS,),
         "Tornado: the executor has one thread, which fetches 90 ms from a store for one request at a time.",
-        fix=r"(?i)max_workers|more threads|larger pool|executor|fetch|concurren|at (once|the same time)|AsyncHTTPClient|overlap|ahead", line=r"urlopen|fetch\(", service=0.090,
+        fix=r"(?i)max_workers|more threads|larger pool|executor|fetch|concurren|at (once|the same time)|AsyncHTTPClient|overlap|ahead",
+        line=r"urlopen|fetch\(", service=0.090,
         harmful=f"{HARDWARE}|{GATHER}", repair=(("max_workers=1", "max_workers=8"),),
     ),
     Truth(  # triton-inference-server/server 6740, 3984
@@ -162,14 +164,15 @@ TRUTHS = (
     Truth(  # ray-project/ray 52609
         "one-ongoing", "fraud.py", "--clients 6", (WAITS,),
         "Ray Serve: max_ongoing_requests is 1, and the one request awaits a table of features for 120 ms.",
-        fix=r"(?i)max_ongoing_requests|concurren|at (once|the same time)|overlap|replicas|features\b|ahead", line=r"session\.get|answer\.json|features\(\)", service=0.120,
+        fix=r"(?i)max_ongoing_requests|concurren|at (once|the same time)|overlap|replicas|features\b|ahead",
+        line=r"session\.get|answer\.json|features\(\)", service=0.120,
         harmful=f"{HARDWARE}|{GATHER}", repair=(("max_ongoing_requests=1", "max_ongoing_requests=16"),), seconds=32,
     ),
     Truth(  # huggingface/api-inference-community 334, huggingface/peft 957
         "adapters", "avatar.py", "--clients 2", (HOST,),
         "BentoML: the style's adapter is merged into the weights on the CPU for each request, though there are three styles.",
         fix=r"(?i)merg(e|ed|ing)\b|cache|\bkeep\b|\bonce\b|adapter", line=r"merged\(",
-        repair=(("    def merged(self, style):", "    @functools.cache\n    def merged(self, style):"),), seconds=32,
+        repair=(("    def merged(self, style):", "    @functools.cache\n    def merged(self, style):"), ("cycle(STYLES)", "cycle(STYLES[:1])")), seconds=32,
     ),
     # A worker of a queue.
     Truth(  # rq/rq 1088, 210, 1481
@@ -188,7 +191,7 @@ TRUTHS = (
     ),
     Truth(
         "eights", "summaries.py", "--clients 24", (DEVICE,),
-        "BentoML: batches of eight of 24 requests, 180 ms each, one after another: healthy.",
+        "BentoML: batches of eight of 24 requests, 400 ms each, one after another: healthy.",
         seconds=32,
     ),
     Truth(
