@@ -1,4 +1,4 @@
-"""Dictation: letters of each frame, and the likeliest text of them. Flask."""
+"""Dictation: letters of each frame, and the likeliest text of them. Flask behind waitress."""
 
 import math
 import sys
@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from flask import Flask, jsonify, request
 from parts import Net, infer, lock
+from waitress import serve
 
 LETTERS = "_ abcdefghijklmnopqrstuvwxyz'"
 FRAMES = 200
@@ -55,4 +56,4 @@ def predict():
 
 
 if __name__ == "__main__":
-    app.run(host="127.0.0.1", port=int(sys.argv[1]), threaded=True)
+    serve(app, host="127.0.0.1", port=int(sys.argv[1]), threads=4)

@@ -192,7 +192,7 @@ TRUTHS = (
     Truth(
         "eights", "summaries.py", "--clients 24", (DEVICE,),
         "BentoML: batches of eight of 24 requests, 400 ms each, one after another: healthy.",
-        seconds=32,
+        seconds=32, body='{"letters": ["dear sir"]}',
     ),
     Truth(
         "overlapped", "search.py", "--clients 32", (DEVICE,),
