@@ -15,6 +15,8 @@ server asks (elsewhere.py) is not observed. Four things are told of each:
     fix      the plan holds what `fix` matches; a healthy server's plan is empty, or only what `allowed` matches
     harmful  the plan holds what `harmful` matches, or a setting of a DataLoader; any plan for a healthy server;
              a plan without the fix under a wrong class
+
+Expressions do not understand a "not": NAME.screen.txt in FOLDER is to be read before a NO FIX or HARMFUL is believed.
 """
 
 import argparse
@@ -37,9 +39,9 @@ FOLDER = Path(__file__).resolve().parent
 TOKENS, ONE, DEVICE = "cpu-bound/tokenizer", "batch-too-small", "gpu-bound"
 IDLE = ("no-load", "waits-outside")
 #: Advice that a server bound by its host or by a wait has no use for.
-HARDWARE = r"(faster|bigger|another|second|more) (GPU|device|card|accelerator)s?\b"
+HARDWARE = r"(faster|bigger|another|second|more) (GPU|device|card|accelerator)s?\b(?! (work|time|memory|second))"
 #: To wait longer for a batch, or to gather more, where nobody else asks.
-GATHER = r"(?i)(raise|increase|larger|longer|bigger|more|enlarge)[^.\"]{0,40}(batch|window|wait|timeout|delay)"
+GATHER = r"(?i:(raise|increase|larger|longer|bigger|more|enlarge)[^.\"]{0,40}(batch|window|wait|timeout|delay))"
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ TRUTHS = (
     Truth(  # triton-inference-server/server 6740, 3984
         "for-each", "ensemble.py", "--clients 16", (ONE,),
         "aiohttp, a back end as Triton's: execute gets up to 16 requests, and runs the model for each of them.",
-        fix=r"(?i)batch|stack|together|one pass|concat", harmful=r"(?i)(longer|raise|increase)[^.\"]{0,40}(window|wait|timeout|delay)",
+        fix=r"(?i)batch|stack|together|one pass|concat", harmful=rf"{HARDWARE}|(?i:(longer|raise|increase)[^.\"]{{0,40}}(window|wait|timeout|delay))",
         repair=(("        return [self.model(request.tensor[None]) for request in requests]",
                  "        return list(self.model(torch.stack([request.tensor for request in requests])))"),),
     ),
@@ -158,7 +160,7 @@ TRUTHS = (
     Truth(
         "two-of-16", "toxic.py", "--clients 16", (ONE,),
         "LitServe: max_batch_size is 2, 16 ask at a time, and a pass of one takes as long as one of 16.",
-        fix=r"max_batch_size", harmful=r"(?i)(longer|raise|increase)[^.\"]{0,40}(batch_timeout|window|wait)",
+        fix=r"max_batch_size", harmful=rf"{HARDWARE}|(?i:(longer|raise|increase)[^.\"]{{0,40}}(batch_timeout|window|wait))",
         repair=(("max_batch_size=2", "max_batch_size=16"),),
     ),
     Truth(  # ray-project/ray 52609
