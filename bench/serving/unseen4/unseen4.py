@@ -198,7 +198,7 @@ TRUTHS = (
     ),
     Truth(
         "overlapped", "search.py", "--clients 32", (DEVICE,),
-        "FastAPI: 5 ms of numpy in threads for each request while the device is busy with the last 16: healthy.",
+        "FastAPI: 6 ms of decoding in threads for each request while the device is busy with the last 16: healthy.",
     ),
     Truth(
         "fits", "tags.py", "--poisson 7", IDLE,
