@@ -26,7 +26,7 @@ class Avatar:
         self.adapters = {style: [(torch.randn(SIZE, RANK), torch.randn(RANK, SIZE)) for _ in range(LAYERS)] for style in STYLES}
         self.asked = itertools.cycle(STYLES)
 
-    def merged(self, style):
+    def merge(self, style):
         weights = []
         for base, (up, down) in zip(self.base, self.adapters[style]):
             weights.append(base + 0.8 * (up @ down))
@@ -34,7 +34,7 @@ class Avatar:
 
     @bentoml.api
     def predict(self) -> dict:
-        weights = self.merged(next(self.asked))
+        weights = self.merge(next(self.asked))
         device().copy(sum(w.nbytes for w in weights), pinned=True)
         infer(self.net, torch.zeros(1, 8))
         return {"picture": ""}

@@ -17,7 +17,7 @@ scores = np.log(np.random.default_rng(3).dirichlet(np.full(len(LETTERS), 0.15), 
 app = Flask(__name__)
 
 
-def added(a, b):
+def log_sum(a, b):
     high, low = (a, b) if a > b else (b, a)
     return high + math.log1p(math.exp(low - high)) if low > -math.inf else high
 
@@ -28,22 +28,22 @@ def beam_search(frames):
         likely = sorted(range(len(frame)), key=frame.__getitem__)[-SYMBOLS:]
         found = {}
         for text, (blank, other) in beams.items():
-            both = added(blank, other)
+            both = log_sum(blank, other)
             for symbol in likely:
                 score, letter = frame[symbol], LETTERS[symbol]
                 if symbol == 0:
                     b, o = found.get(text, (-math.inf, -math.inf))
-                    found[text] = (added(b, both + score), o)
+                    found[text] = (log_sum(b, both + score), o)
                 elif text and text[-1] == letter:
                     b, o = found.get(text, (-math.inf, -math.inf))
-                    found[text] = (b, added(o, other + score))
+                    found[text] = (b, log_sum(o, other + score))
                     b, o = found.get(text + letter, (-math.inf, -math.inf))
-                    found[text + letter] = (b, added(o, blank + score))
+                    found[text + letter] = (b, log_sum(o, blank + score))
                 else:
                     b, o = found.get(text + letter, (-math.inf, -math.inf))
-                    found[text + letter] = (b, added(o, both + score))
-        beams = dict(sorted(found.items(), key=lambda item: added(*item[1]))[-WIDTH:])
-    return max(beams, key=lambda text: added(*beams[text]))
+                    found[text + letter] = (b, log_sum(o, both + score))
+        beams = dict(sorted(found.items(), key=lambda item: log_sum(*item[1]))[-WIDTH:])
+    return max(beams, key=lambda text: log_sum(*beams[text]))
 
 
 @app.post("/predict")

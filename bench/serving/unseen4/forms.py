@@ -39,7 +39,7 @@ backbone = Backbone().eval()
 
 
 @functools.lru_cache(maxsize=4)
-def traced(height, width):
+def model_for(height, width):
     return torch.jit.freeze(torch.jit.trace(backbone, torch.zeros(1, 3, height, width)))
 
 
@@ -48,7 +48,7 @@ def predict():
     request.get_data()
     with lock, torch.inference_mode():
         height, width = next(SIZES)
-        net = traced(height, width)
+        net = model_for(height, width)
         features = net(torch.zeros(1, 3, height, width))
         infer(reader, features)
     return jsonify({"text": ""})

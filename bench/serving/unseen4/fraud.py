@@ -1,4 +1,4 @@
-"""Is a payment right? Ray Serve; what is known of the customer comes from a store of features."""
+"""Is a payment right? Ray Serve; the features of a customer come from a store."""
 
 import os
 import sys

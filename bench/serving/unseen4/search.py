@@ -20,7 +20,7 @@ SENT = cv2.imencode(".jpg", np.random.default_rng(2).integers(90, 160, (480, 640
 torch.set_num_threads(1)
 
 
-def prepared(sent):
+def prepare(sent):
     picture = cv2.imdecode(sent, cv2.IMREAD_COLOR)
     x = cv2.resize(picture, (224, 224), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
     return torch.from_numpy((x - 0.45) / 0.225).permute(2, 0, 1)
@@ -40,7 +40,7 @@ def work():
 @app.post("/predict")
 async def predict():
     answer = Future()
-    x = await asyncio.to_thread(prepared, SENT)
+    x = await asyncio.to_thread(prepare, SENT)
     asked.put((x, answer))
     return {"found": await asyncio.wrap_future(answer)}
 

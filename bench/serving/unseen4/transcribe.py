@@ -18,14 +18,14 @@ busy = threading.Lock()
 app = Flask(__name__)
 
 
-def resampled(sent):
+def resample(sent):
     return subprocess.run([sys.executable, RESAMPLE, "44100", "16000"], input=sent if len(sent) > 1000 else SOUND, stdout=subprocess.PIPE, check=True).stdout
 
 
 @app.post("/predict")
 def predict():
     with busy:
-        sound = resampled(request.get_data())
+        sound = resample(request.get_data())
         infer(model, torch.zeros(1, 8))
     return jsonify({"text": "", "bytes": len(sound)})
 

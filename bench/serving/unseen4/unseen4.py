@@ -8,7 +8,7 @@
 PYTHON has what ../unseen2/unseen2.py asks for, and tornado, requests and scipy. The model is that of ../unseen/parts.py.
 
 The servers hold no mark and no switch: a line is known by its text, and a repair is an edit of a copy. A service that a
-server asks (elsewhere.py) is not observed. Four things are told of each:
+server asks (elsewhere.py) is not observed. Four things are judged of each:
 
     class    the verdict's is one of `classes`, or a kind of one
     line     the ledger or the plan names a line that `line` matches (of a function, if it matches a `def`)
@@ -100,8 +100,8 @@ TRUTHS = (
     Truth(
         "converter", "transcribe.py", "--clients 4", (HOST, WAITS),
         "Flask: each request runs a program that resamples its sound, a quarter of a second, under the lock that the model needs.",
-        fix=r"(?i)subprocess|program|child|resampl|convert|lock", line=r"subprocess\.run|with busy|resampled\(",
-        repair=(("sound = resampled(request.get_data())", "sound = b'0' * 1000"),),
+        fix=r"(?i)subprocess|program|child|resampl|convert|lock", line=r"subprocess\.run|with busy|resample\(",
+        repair=(("sound = resample(request.get_data())", "sound = b'0' * 1000"),),
     ),
     Truth(  # NVIDIA/OpenSeq2Seq 228, espnet/espnet 748
         "beams", "dictate.py", "--clients 3", (HOST,),
@@ -112,8 +112,8 @@ TRUTHS = (
     ),
     Truth(  # pytorch/pytorch 55898
         "shapes", "forms.py", "--clients 3", (HOST,),
-        "Flask, gunicorn: pages have 24 sizes, four traced models are kept, so nearly each request traces the model anew.",
-        fix=r"(?i)\btrac(e|ed|es|ing)\b|compil|maxsize|shape|sizes|bucket|cache|lru", line=r"torch\.jit\.trace|traced\(",
+        "Flask, gunicorn: pages have 24 sizes, four traced models are kept, so nearly each request traces the model again.",
+        fix=r"(?i)\btrac(e|ed|es|ing)\b|compil|maxsize|shape|sizes|bucket|cache|lru", line=r"torch\.jit\.trace|model_for\(",
         repair=(("for n in range(24)])", "for n in range(1)])"),),
     ),
     Truth(  # triple-mu/YOLOv8-TensorRT 263, ultralytics/ultralytics 4064
@@ -173,8 +173,8 @@ TRUTHS = (
     Truth(  # huggingface/api-inference-community 334, huggingface/peft 957
         "adapters", "avatar.py", "--clients 2", (HOST,),
         "BentoML: the style's adapter is merged into the weights on the CPU for each request, though there are three styles.",
-        fix=r"(?i)merg(e|ed|ing)\b|cache|\bkeep\b|\bonce\b|adapter", line=r"merged\(",
-        repair=(("    def merged(self, style):", "    @functools.cache\n    def merged(self, style):"), ("cycle(STYLES)", "cycle(STYLES[:1])")), seconds=32,
+        fix=r"(?i)merg(e|ed|ing)\b|cache|\bkeep\b|\bonce\b|adapter", line=r"merge\(",
+        repair=(("    def merge(self, style):", "    @functools.cache\n    def merge(self, style):"), ("cycle(STYLES)", "cycle(STYLES[:1])")), seconds=32,
     ),
     # A worker of a queue.
     Truth(  # rq/rq 1088, 210, 1481
@@ -293,7 +293,7 @@ def judge(o, to):
 
 
 def score(truth, verdict, meant):
-    """Class, and whether class, line and fix are right, and what is harmful."""
+    """The class; whether class, line and fix are right; whether advice is harmful; the lines named."""
     said = verdict.get("verdict", {}).get("class") or "?"
     plan = verdict.get("plan") or []
     text = json.dumps(plan, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Pictures made large, by a worker as RQ's: jobs come from a list of Redis, and each gets a process of its own."""
+"""Pictures made large, by a worker as RQ's: jobs come from a list of Redis, each in a process that is forked for it."""
 
 import os
 import socket
