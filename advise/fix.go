@@ -47,6 +47,9 @@ type Fix struct {
 	At       string   // file:line of the program that it is about, where that makes no DataLoader; "" unknown
 	Notes    []string // how many and why not more; the traps checked
 
+	// Kind is what the program's line does that a loop without a DataLoader loses most on; "" of other changes.
+	Kind diagnose.Kind
+
 	Beside bool // it changes another loader than the one whose steps are judged, that of evaluation
 	Cause  bool // it takes away the cause that was named, and comes first
 

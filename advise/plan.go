@@ -180,7 +180,7 @@ func (a adviser) ownLine() []Fix {
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
 		Forecast: a.atMost(min(a.atIdle(), atRemoval(seconds/lines.Seconds))),
-		Notes:    []string{line.Kind.Advice()},
+		Notes:    []string{line.Kind.Advice()}, Kind: line.Kind,
 	}
 	if line.Kind == diagnose.DeviceWait {
 		fix.Title = "wait for the device less often, and for more at once: " + line.String()

@@ -39,6 +39,12 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 		why = fmt.Sprintf("the device waits for input %s of the time: %s", quantity.Percent(v.Stall), plan.Fixes[0].Notes[0])
 	}
 	title := lowerFirst(titleOf(v))
+	if of := titleOfWork(v, plan); of != "" {
+		title = of
+		if fix := plan.Fixes[0]; fix.Name == string(diagnose.RowEvaluation) && len(fix.Notes) > 0 {
+			why = fix.Notes[0]
+		}
+	}
 	if why != sayWhy(v) {
 		title = "the device waits for input"
 	}
@@ -125,6 +131,21 @@ func titleOf(v diagnose.Verdict) string {
 		title += ", the nearest is " + string(v.RunnerUp)
 	}
 	return title
+}
+
+// titleOfWork names the work that the first change is about, where the class says no more than that the program works
+// on the host; "" elsewhere.
+func titleOfWork(v diagnose.Verdict, plan advise.Plan) string {
+	if v.Lead != nil || v.Class != diagnose.CPUBound || len(plan.Fixes) == 0 {
+		return ""
+	}
+	switch fix := plan.Fixes[0]; {
+	case fix.Name == string(diagnose.RowEvaluation):
+		return "evaluation takes much of the run"
+	case fix.Kind != "" && !fix.Kind.IsWait():
+		return fix.Kind.Words() + ", and the device waits"
+	}
+	return ""
 }
 
 // lowerFirst makes the first letter lower-case, for use after a colon. It does not change an

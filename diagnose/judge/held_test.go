@@ -20,4 +20,9 @@ func TestFindHeld(t *testing.T) {
 			t.Errorf("%+v is found: %v", c, found)
 		}
 	}
+	of := diagnose.NewCase()
+	of.Findings = []diagnose.Finding{{Name: diagnose.FindingInterpreterLock, Share: 0.4}}
+	if held := findHeld(of); len(held) != 1 || held[0].Signal != diagnose.SignalInterpreter {
+		t.Errorf("the interpreter lock is %v", held)
+	}
 }

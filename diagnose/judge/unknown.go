@@ -159,11 +159,14 @@ const littleWait = 0.03
 // heldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
 const heldMuch = 0.3
 
-// findHeld returns the evidence that steps of a live run wait for the device, which idles after each wait; nil if that
-// is not much of them.
+// findHeld returns the evidence that the launching thread of a live run is held, by the device or by other threads of its
+// process; nil if that is not much of its steps.
 func findHeld(c *diagnose.Case) []diagnose.Evidence {
 	for _, f := range c.Findings {
-		if f.Name == diagnose.FindingHiddenSync && f.Share >= heldMuch && f.Saves >= diagnose.LaunchTrigger {
+		switch {
+		case f.Name == diagnose.FindingInterpreterLock:
+			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalInterpreter, "%s", f.Text)
+		case f.Name == diagnose.FindingHiddenSync && f.Share >= heldMuch && f.Saves >= diagnose.LaunchTrigger:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s", f.Text)
 		}
 	}

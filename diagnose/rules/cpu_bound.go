@@ -38,4 +38,7 @@ const (
 	heldTitle = "Each step waits for the device, which then idles"
 	heldText  = "The thread that launches waits until the device has done all that it was given. Nothing is queued then, and " +
 		"whatever the host does next, as taking the next batch over, keeps the device waiting."
+	lockedTitle = "Other threads of the trainer hold Python's interpreter lock"
+	lockedText  = "One thread of a process at a time runs Python. While another one does, the thread that launches waits for the " +
+		"lock, and the device for that thread."
 )

@@ -30,8 +30,13 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 	if once || v.Grounds.Program == diagnose.Inference {
 		rule.Title = strings.ReplaceAll(rule.Title, "training loop", "loop")
 	}
-	if v.Class == diagnose.CPUBound && len(v.Evidence) > 0 && v.Evidence[0].Signal == diagnose.SignalHeld {
-		return heldTitle, heldText, known
+	if v.Class == diagnose.CPUBound && len(v.Evidence) > 0 {
+		switch v.Evidence[0].Signal {
+		case diagnose.SignalHeld:
+			return heldTitle, heldText, known
+		case diagnose.SignalInterpreter:
+			return lockedTitle, lockedText, known
+		}
 	}
 	if v.Paced {
 		return pacedTitle, pacedText, known
