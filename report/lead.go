@@ -39,14 +39,14 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 		why = fmt.Sprintf("the device waits for input %s of the time: %s", quantity.Percent(v.Stall), plan.Fixes[0].Notes[0])
 	}
 	title := lowerFirst(titleOf(v))
+	if why != sayWhy(v) {
+		title = "the device waits for input"
+	}
 	if of := titleOfWork(v, plan); of != "" {
 		title = of
 		if fix := plan.Fixes[0]; fix.Name == string(diagnose.RowEvaluation) && len(fix.Notes) > 0 {
 			why = fix.Notes[0]
 		}
-	}
-	if why != sayWhy(v) {
-		title = "the device waits for input"
 	}
 	l := Lead{Verdict: string(v.Headline()) + ": " + title + MarkEmulated(run.Emulated()), Why: why, Caution: v.Doubts}
 	l.Next, l.Try = sayNext(v, plan, strings.TrimSpace(" "+file))

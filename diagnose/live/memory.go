@@ -78,7 +78,8 @@ func (l filler) findShortMemory() (diagnose.Finding, bool) {
 }
 
 // oftenAsked is how many times a step asks the driver for memory, from which that is named. [J] PyTorch keeps what it
-// freed, so that steps like those before need none; cudaMalloc takes 10 to 100 us and more, cudaFree waits for the device.
+// freed, so that steps like those before need none. cudaMalloc takes 10 to 100 us and more, cudaFree waits for the
+// device.
 const oftenAsked = 1.0
 
 // findDriverMemory tells of steps in which PyTorch gets device memory of the driver.
