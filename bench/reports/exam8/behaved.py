@@ -58,12 +58,12 @@ class RNN_VAE:
 
     def forward(self, data):
         self.gpu.copy(data.nbytes // 2)
-        self.gpu.launch(0.0012, "encoder gru")
-        self.gpu.launch(0.0003, "latent")
-        self.gpu.launch(0.0018, "decoders gru")
+        self.gpu.launch(0.0008, "encoder gru")
+        self.gpu.launch(0.0002, "latent")
+        self.gpu.launch(0.0012, "decoders gru")
 
     def backward(self):
-        self.gpu.launch(0.0046, "backward, adam")
+        self.gpu.launch(0.003, "backward, adam")
 
 
 def train(model, gpu, loader, writer, counts):

@@ -78,8 +78,8 @@ def main():
             for tensor in batch.values():
                 gpu.copy(tensor.nbytes, pinned=True, non_blocking=True)
             for layer in range(8):
-                gpu.launch(0.0012, f"layer {layer}")
-            gpu.launch(0.019, "backward of lora, adamw")
+                gpu.launch(0.0009, f"layer {layer}")
+            gpu.launch(0.0135, "backward of lora, adamw")
             step, samples = step + 1, samples + len(batch["input_ids"])
             if step % 20 == 0:
                 print({"loss": round(gpu.item(), 4), "learning_rate": 5e-05, "epoch": 0.1}, flush=True)

@@ -17,7 +17,7 @@ from stoker.emulated import Device
 from torch.utils.data import DataLoader, Dataset
 
 VISUALS = ("real_A", "fake_B", "rec_A", "idt_A", "real_B", "fake_A", "rec_B", "idt_B")
-DISPLAY_FREQ = 4
+DISPLAY_FREQ = 3
 
 
 class UnalignedDataset(Dataset):
