@@ -1,7 +1,7 @@
 """Sentences for a summary are picked by a network on a graph of sentences and their words."""
 
 # https://github.com/dqwang122/HeterSumGraph/issues/6
-# Cause: ExampleSet makes a document's graph anew each time that __getitem__ is called; the GPU can only wait.
+# Cause: ExampleSet makes a document's graph again each time that __getitem__ is called; the GPU can only wait.
 # Fix: make the graphs of the whole data set once, save them, and load them in training.
 # Line: 56, CreateGraph in ExampleSet.__getitem__ (the work is at 33 to 45).
 

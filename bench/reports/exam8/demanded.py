@@ -1,7 +1,7 @@
 """Demand of each shop and product is forecast by a temporal fusion transformer, under Lightning."""
 
 # https://github.com/sktime/pytorch-forecasting/pull/1850
-# Cause: __getitem__ and the collator cut, scale and pad each series anew with many small operations, in the main process.
+# Cause: __getitem__ and the collator cut, scale and pad each series again with many small operations, in the main process.
 # Fix: compute all once (__precompute__), and let the collator only take what is ready.
 # Line: 42 to 57, TimeSeriesDataSet.__getitem__, and _collate_fn at 63.
 

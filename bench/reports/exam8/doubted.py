@@ -1,4 +1,4 @@
-"""A Bayesian AlexNet on small pictures: each weight has a mean and a deviation, and is drawn anew for each batch."""
+"""A Bayesian AlexNet on small pictures: each weight has a mean and a deviation, and is drawn again for each batch."""
 
 # https://github.com/kumar-shridhar/PyTorch-BayesianCNN/pull/3
 # Cause: the noise of all weights is drawn on the CPU in each forward pass, and then copied to the device.

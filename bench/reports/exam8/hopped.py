@@ -2,7 +2,7 @@
 
 # https://github.com/wandb/wandb/issues/950
 # Cause: each number that is logged is written to two files with an fsync each, and the loop waits: 300 to 400 % more time.
-# Fix: the history is written without fsync (by a process of its own in later versions).
+# Fix: the history is written without fsync (by a separate process in later versions).
 # Line: 63 and 69, fsync in History.add, from writer.add_scalar at 114.
 
 import json

@@ -1,7 +1,7 @@
-"""A diffusion model learns one illustrator's style; latents and words were encoded once and lie in a cache on disk."""
+"""A diffusion model learns one illustrator's style; latents and words were encoded once and are in a cache on disk."""
 
 # https://github.com/Nerogar/OneTrainer/pull/1461
-# Cause: a batch is read from the cache when the last one has been trained on, and the cache lies on a hard disk.
+# Cause: a batch is read from the cache when the last one has been trained on, and the cache is on a hard disk.
 # Fix: read the next batch while this one is trained on (batch prefetching).
 # Line: 73, next_batch in the loop (each file is read at 32, and the disk's arm moves at 31).
 

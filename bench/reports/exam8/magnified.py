@@ -1,7 +1,7 @@
 """Cells under a microscope, sixty pictures that are very large; what has been read is kept in memory."""
 
 # https://github.com/szymonmaszke/torchdatasets/pull/17
-# Cause: each worker keeps pictures in a memory of its own, and workers end with the epoch: all are decoded in each epoch.
+# Cause: each worker keeps pictures in its own memory, and workers end with the epoch: all are decoded in each epoch.
 # Fix: keep them in memory that all processes share (a manager): an epoch of 15 minutes took 20 s.
 # Line: 68, self.cacher in Slides.__getitem__ (kept at 23) and the DataLoader at 86, whose workers start with each epoch.
 

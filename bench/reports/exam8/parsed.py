@@ -1,4 +1,4 @@
-"""Chinese words are told apart by an LSTM of both directions under a conditional random field."""
+"""Chinese words are separated by an LSTM of both directions under a conditional random field."""
 
 # https://github.com/WhiteGive-Boy/CWS-Hmm_BiLSTM-CRF/issues/2
 # Cause: one sentence at a time goes through the network, and the field's sum over paths is some tiny kernels a character.

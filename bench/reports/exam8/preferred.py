@@ -13,7 +13,7 @@ ROLLOUTS, LENGTH = 8, 1024
 
 
 class OnDevice:
-    """A tensor of the device; what is done to it is done here too, for it is small."""
+    """A tensor on the device; it is small, so the host computes it too."""
 
     def __init__(self, gpu, value):
         self.gpu, self.value = gpu, value
@@ -39,7 +39,7 @@ def gae(device, rewards, values, mask, gamma=1.0, lam=1.0):
 
 
 class Generation:
-    """An engine of its own; here is what the training process waits for."""
+    """A separate engine; here is only the wait of the training process."""
 
     def __init__(self, gpu):
         self.gpu = gpu
