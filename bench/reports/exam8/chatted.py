@@ -10,9 +10,9 @@ import random
 import torch
 from common import FIX, done, over
 from stoker.emulated import Device
+from tokenizers import Tokenizer, models
 from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedTokenizerFast
-from tokenizers import Tokenizer, models
 
 CUTOFF = 1792
 
