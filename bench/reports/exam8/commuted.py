@@ -15,7 +15,7 @@ from common import FIX, done, over
 from stoker.emulated import Device
 from torch.utils.data import DataLoader, Dataset
 
-ROUTES, STEPS, EVERY = 10, 24, 25
+ROUTES, STEPS, EVERY = 16, 24, 25
 LANES = numpy.random.default_rng(0).uniform(-300, 300, (4000, 20, 2))
 
 
