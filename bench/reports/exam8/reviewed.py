@@ -77,8 +77,8 @@ def train(gpu, loader):
         for batch in loader:
             for name in COLUMNS:
                 gpu.copy(batch[name].nbytes, pinned=True, non_blocking=True)
-            gpu.launch(0.0008, "bert tiny")
-            gpu.launch(0.0017, "backward, adamw")
+            gpu.launch(0.0005, "bert tiny")
+            gpu.launch(0.0012, "backward, adamw")
             step, samples = step + 1, samples + len(batch["input_ids"])
             if step % 100 == 0:
                 print(f"step {step}: loss {gpu.item():.4f}", flush=True)
