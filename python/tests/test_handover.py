@@ -242,6 +242,30 @@ if __name__ == "__main__":
 """
         )
 
+    def test_an_array_over_a_batch_that_is_shared_afterwards(self):
+        """PyTorch moves what it shares or sends to another process, unless it is shared already as
+        a worker's batch. An array over it stays as it was."""
+        self.hold_equal(
+            """
+def both(i): return large(i, 20000), large(i, 3)
+
+if __name__ == "__main__":
+    for keeps in (False, True):
+        arrays, kept = [], []
+        sent = torch.multiprocessing.get_context("fork").SimpleQueue()
+        for number, batch in enumerate(DataLoader(Data(both, 240), batch_size=4, num_workers=2)):
+            arrays.append([tensor.numpy() for tensor in batch])
+            for tensor in batch:
+                tensor.share_memory_() if number % 2 else sent.put(tensor)
+            del tensor
+            if keeps:
+                kept.append(batch)
+            elif len(arrays) > 3:
+                print([float(array.sum()) for array in arrays.pop(0)])
+        print([[float(array.sum()) for array in both] for both in arrays])
+"""
+        )
+
     def test_errors_and_deaths(self):
         """The error of a sample has its traceback, what cannot be pickled is said, and a worker that is killed is named."""
         errors = """

@@ -1,16 +1,21 @@
-"""A room's memory, held while tensors or arrays over it exist."""
+"""A batch's memory, held while tensors or arrays over it exist."""
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import os
 import weakref
+from collections.abc import Callable
 from typing import Any
 
-#: The leased buffers and their descriptors, by the address of the reference. The lock on a
-#: descriptor keeps the room from being overwritten.
-_leases: dict[int, tuple[weakref.ref[Any], int]] = {}
+import torch
+
+#: The leased buffers, by the address of the reference: it, first address, size and descriptor. The
+#: lock on a descriptor keeps the room from being overwritten.
+_leases: dict[int, tuple[weakref.ref[Any], int, int, int]] = {}
+_private: dict[int, tuple[weakref.ref[Any], int, int]] = {}  # the same of memory outside of rooms
 
 
 def lease(mapping: mmap.mmap, descriptor: int) -> ctypes.Array[ctypes.c_ubyte]:
@@ -21,14 +26,63 @@ def lease(mapping: mmap.mmap, descriptor: int) -> ctypes.Array[ctypes.c_ubyte]:
     """
     buffer = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
     reference = weakref.ref(buffer, _end)
-    _leases[id(reference)] = reference, descriptor
+    _leases[id(reference)] = reference, ctypes.addressof(buffer), len(mapping), descriptor
     return buffer
 
 
 def _end(reference: weakref.ref[Any]) -> None:
-    os.close(_leases.pop(id(reference))[1])
+    os.close(_leases.pop(id(reference))[-1])
 
 
 def count_leases() -> int:
     """Return how many rooms of this process have tensors or arrays over them."""
     return len(_leases)
+
+
+def watch(memory: Any, first: int, size: int) -> Any:
+    """Remember where memory of a batch outside of rooms lies, and return it."""
+    reference = weakref.ref(memory, _end_private)
+    _private[id(reference)] = reference, first, size
+    return memory
+
+
+def _end_private(reference: weakref.ref[Any]) -> None:
+    del _private[id(reference)]
+
+
+def keep_moved() -> None:
+    """Keep a batch's memory as long as its storage, also if PyTorch moves the storage elsewhere.
+
+    It does so when a tensor is sent to another process or shared. PyTorch alone need not: what came
+    from a worker is shared already. A NumPy array over the tensor would then refer to memory of a
+    later batch, as it keeps the tensor only.
+    """
+    for name in ("_share_fd_cpu_", "_share_filename_cpu_"):
+        original = getattr(torch.UntypedStorage, name)
+        if not hasattr(original, "_stoker_keeps"):
+            setattr(torch.UntypedStorage, name, _keeping(original))
+
+
+def _keeping(original: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
+    def share(self: Any, *args: Any, **kwargs: Any) -> Any:
+        memory = _find(self.data_ptr())
+        shared = original(self, *args, **kwargs)
+        if memory is not None:
+            weakref.finalize(self, _let_go, memory).atexit = False
+        return shared
+
+    share._stoker_keeps = True  # type: ignore[attr-defined]
+    return share
+
+
+def _let_go(memory: object) -> None:
+    """End a storage: its former memory has been kept until now."""
+
+
+def _find(address: int) -> Any:
+    """Return the memory of a batch that contains an address; None if no batch's does."""
+    for reference, first, size, *_ in [*_leases.values(), *_private.values()]:
+        if first <= address < first + size:
+            return reference()
+    return None

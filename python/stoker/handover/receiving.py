@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .lease import count_leases, lease
+from .lease import count_leases, keep_moved, lease, watch
 from .lending import HEAD, POPULATE
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def take_resting() -> list[Mapped]:
 def expect(key: str, ends: list[socket.socket], messages: MessageCounts, inherited: list[list[Mapped]]) -> None:
     """Receive batches of an iterator from these sockets, and count them. Its workers begin with
     these rooms."""
+    keep_moved()
     _ends[key], _messages[key] = ends, messages
     _maps[key] = {(worker, -1 - before): room for worker, rooms in enumerate(inherited) for before, room in enumerate(rooms)}
 
@@ -135,7 +136,8 @@ def open_message(
     counts.bytes += sum(used for _, _, used in rooms)
     counts.left += sum(not isinstance(place, tuple) for place in places)
     copies = count_leases() > min(4 * len(_ends.get(key, ())) + _SPARE, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _PART)
-    with reading(Buffers(leases, places, bytearray(small), copies)):
+    private = array.array("B", small)  # a bytearray takes no weak references
+    with reading(Buffers(leases, places, watch(private, *private.buffer_info()), copies)):
         return pickle.loads(body)
 
 
@@ -178,7 +180,7 @@ def array_of(number: int, dtype: np.dtype[Any], shape: tuple[int, ...], order: s
 class Buffers:
     """The memory of one message."""
 
-    def __init__(self, leases: list[Any], places: list[Any], small: bytearray, copies: bool) -> None:
+    def __init__(self, leases: list[Any], places: list[Any], small: Any, copies: bool) -> None:
         self._leases, self._places, self._small, self._copies = leases, places, small, copies
         self._storages: dict[int, Any] = {}  # so that two tensors over one storage share it
 
@@ -212,7 +214,7 @@ class Buffers:
             return self._leases[piece], at, size, left_out
         copy = torch.empty(size, dtype=torch.uint8, device="cpu")
         copy.copy_(torch.frombuffer(self._leases[piece], dtype=torch.uint8, count=size, offset=at))
-        return copy.numpy(), 0, size, left_out
+        return watch(copy.numpy(), copy.data_ptr(), size), 0, size, left_out
 
 
 def _lease(key: str, worker: int, number: int, rooms: list[tuple[int, int, int]], kept: list[int]) -> list[Any]:
