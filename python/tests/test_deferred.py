@@ -306,6 +306,17 @@ class RecordedTest(DeferredCase):
                 self.assertGreater(self.here.count.value, 0)
                 self.assertEqual(files()[0], inside[0])
 
+    def test_let_go_where_no_picture_is_opened(self):
+        """After few batches, if they have samples enough; each data set says so once."""
+        for opened, samples, fetches in ((0, 8, 4), (0, 1, 16), (1, 8, 16)):
+            account, said = payoff.Account(None), 0
+            with self.subTest(opened=opened, samples=samples), mock.patch.multiple(payoff, _TRIED=16, _WORTH=2):
+                for fetch in range(1, 20):
+                    said += account.count_fetch(False, opened)
+                    account.count_cost(fetch % 2 > 0, samples, 1)
+                    self.assertEqual(account.is_hopeless(), fetch >= fetches, fetch)
+                self.assertEqual(said, 1)
+
     def test_workers_of_what_is_let_go(self):
         """Judged by all workers together; those of a later epoch begin without us."""
         with tempfile.TemporaryFile() as page:

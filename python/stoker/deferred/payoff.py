@@ -23,6 +23,9 @@ from .recipes import share
 FETCHES, DEFERRED, OPENED, FED, FED_SAMPLES, FED_COST, PLAIN, PLAIN_SAMPLES, PLAIN_COST = range(share.WORDS)
 
 _TRIED = 16  # fetches that defer nothing, before a data set is dropped
+#: If they do not open a JPEG either: as many fetches, of as many samples [J]. Each epoch that begins
+#: with deferring costs its workers 80 ms, a quarter of a short epoch of audio.
+_UNOPENED, _UNOPENED_SAMPLES = 4, 16
 _COMPARED = 6  # fetches of each kind, before costs are compared [J]: their means then differ by some percent
 _AGAIN = 256  # fetches, after which one more runs plain
 _ALWAYS = os.environ.get("STOKER_FEED_ALWAYS") == "1"  # defer at any cost, for tests
@@ -43,7 +46,7 @@ class Account:
     def count_fetch(self, deferred: bool, opened: int) -> bool:
         """Count a fetch. Returns True once, when it is time to say that nothing is deferred."""
         before = self._add({FETCHES: 1, DEFERRED: int(deferred), OPENED: opened})
-        return before is not None and not self._totals[DEFERRED] and before[FETCHES] < _TRIED <= self._totals[FETCHES]
+        return before is not None and _is_fruitless(self._totals) and not _is_fruitless(before)
 
     def count_cost(self, deferred: bool, samples: int, cost: int) -> None:
         """Count the cost of a fetch in nanoseconds."""
@@ -59,7 +62,7 @@ class Account:
         """Whether deferring gains nothing for this data set."""
         if not self._hopeless:
             found = self.read_totals()
-            self._hopeless = found[FETCHES] >= _TRIED and not found[DEFERRED] or _costs_more(found)
+            self._hopeless = _is_fruitless(found) or _costs_more(found)
         return self._hopeless
 
     def read_totals(self) -> list[int]:
@@ -83,6 +86,12 @@ class Account:
 
     def _numbers(self) -> memoryview | None:
         return None if self.number is None else share.find_slot(self.number)
+
+
+def _is_fruitless(found: list[int]) -> bool:
+    """Whether its fetches deferred nothing, and were enough to tell."""
+    unopened = not found[OPENED] and found[FED_SAMPLES] >= _UNOPENED_SAMPLES
+    return found[FETCHES] >= (_UNOPENED if unopened else _TRIED) and not found[DEFERRED]
 
 
 def _costs_more(found: list[int]) -> bool:
@@ -124,8 +133,8 @@ def is_silent() -> bool:
     """Whether nothing was deferred, in too few fetches for that to have been said."""
     with _lock:
         founds = [account.read_totals() for _, account in _accounts.values()]
-    fetched = [found[FETCHES] for found in founds]
-    return any(fetched) and max(fetched) < _TRIED and not any(found[DEFERRED] for found in founds)
+    fetched = any(found[FETCHES] for found in founds)
+    return fetched and not any(_is_fruitless(found) or found[DEFERRED] for found in founds)
 
 
 def say_dropped() -> str:
