@@ -23,8 +23,8 @@ from .recipes import share
 FETCHES, DEFERRED, OPENED, FED, FED_SAMPLES, FED_COST, PLAIN, PLAIN_SAMPLES, PLAIN_COST = range(share.WORDS)
 
 _TRIED = 16  # fetches that defer nothing, before a data set is dropped
-#: If they do not open a JPEG either: as many fetches, of as many samples [J]. Each epoch that begins
-#: with deferring costs its workers 80 ms, a quarter of a short epoch of audio.
+#: If they do not open a JPEG either: as many fetches, of as many samples [J]. An epoch that begins
+#: with deferring costs each worker some 100 ms, in sum a quarter of a short epoch of audio.
 _UNOPENED, _UNOPENED_SAMPLES = 4, 16
 _COMPARED = 6  # fetches of each kind, before costs are compared [J]: their means then differ by some percent
 _AGAIN = 256  # fetches, after which one more runs plain
