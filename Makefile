@@ -136,8 +136,7 @@ torch: ## python/.venv with the pinned PyTorch and trainers (2 GB to download, o
 
 .PHONY: test-torch
 test-torch: build emulate torch ## everything that needs a real PyTorch
-	STOKER_BIN=$(CURDIR)/bin/stoker $(TORCH) tools/run-unittests
-	$(TORCH) bench/labelled/labelled.py --quick
+	STOKER_BIN=$(CURDIR)/bin/stoker $(TORCH) tools/run-unittests --beside "$(TORCH) bench/labelled/labelled.py --quick"
 
 .PHONY: oracle
 oracle: go ## the JPEG decoder against libjpeg-turbo, bit for bit (needs cc and its headers)

@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -40,6 +42,10 @@ func fedEnvironment(environment []string, f feedFlags) ([]string, error) {
 	}
 	if f.ray != "" {
 		set["STOKER_FEED_RAY"] = f.ray
+		if seed := os.Getenv("PYTHONHASHSEED"); seed == "" || seed == "random" {
+			// The order of a set of strings is the same in the program and on other nodes.
+			set["PYTHONHASHSEED"] = strconv.FormatUint(1+uint64(rand.Uint32N(math.MaxUint32)), 10)
+		}
 		set["STOKER_FEED_RAY_RESOURCES"], set["STOKER_FEED_RAY_LABELS"] = f.rayResources, f.rayLabels
 	}
 	if f.workers > 0 {

@@ -8,6 +8,7 @@
     here.py      a process in the place of an actor that the cluster cannot replace
     calls.py     calls of a child process over a socket
     actor.py     runs in Ray: the worker loop, with queues that Ray fills and empties
+    modules.py   what the program has set in its modules
     paths.py     which files a data set names, for nodes that do not have them
     depth.py     how many batches are asked for ahead
     packing.py   a batch as one array of bytes, which Ray keeps in its object store, and Ray's pickler without Ray

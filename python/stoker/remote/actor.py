@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import packing
+from . import modules, packing
 from .packing import cloudpickle
 
 COMPARED = 64 << 20  # bytes [J]: a larger data set is not pickled again to see whether it has changed
@@ -63,7 +63,8 @@ class Worker:
         """
         home, arguments, process = cloudpickle.loads(own)
         _become_alike(process)
-        dataset, collate, init = cloudpickle.loads(shared)
+        dataset, collate, init, state = cloudpickle.loads(shared)
+        modules.take_over(state)
         arguments.setdefault("collate_fn", collate)
         arguments.setdefault("init_fn", init)
         self._done = threading.Event()
@@ -73,10 +74,11 @@ class Worker:
             self._next = first
             self._pass_on()
         loop = getattr(importlib.import_module(home[0]), home[1])
-        threading.Thread(target=self._run, args=(loop, arguments), daemon=True).start()
+        threading.Thread(target=self._run, args=(loop, arguments, process["thread"]), daemon=True).start()
 
-    def _run(self, loop: Any, arguments: dict[str, Any]) -> None:
+    def _run(self, loop: Any, arguments: dict[str, Any], thread: dict[str, Any]) -> None:
         try:
+            _continue_thread(thread)
             loop(**arguments)
         finally:
             self._replies.queue.put(None)
@@ -202,10 +204,11 @@ def _size_of(file: str) -> int:
 
 
 class _Watched:
-    """A data set, to see whether fetching changes it: then a worker cannot be replaced in the middle."""
+    """A data set and the program's modules, to see whether fetching changes them: then a worker cannot be replaced in the middle."""
 
     def __init__(self, dataset: Any) -> None:
         self._dataset, self._count, self._changed = dataset, 0, False
+        self._modules = list(modules.collect(only_own=True))
         self._digest = self._compute_digest()
 
     def has_changed(self) -> bool:
@@ -218,6 +221,9 @@ class _Watched:
         try:
             out = io.BytesIO()
             _StatePickler(out).dump(self._dataset)
+            held = modules.collect(only_own=True)
+            for name in self._modules:
+                out.write(held.get(name, b""))
             return hashlib.sha256(out.getvalue()).hexdigest()
         except Exception as error:  # it holds an open file by now
             return f"{type(error).__name__}: {error}"
@@ -232,6 +238,8 @@ class _StatePickler(cloudpickle.Pickler):
     def reducer_override(self, thing: object) -> Any:
         if isinstance(thing, types.ModuleType):
             return str, (thing.__name__,)
+        if (mapped := packing.reduce_mapped(thing)) is not None:
+            return tuple, (mapped[1],)
         if isinstance(thing, types.FunctionType):
             cells = [cell.cell_contents for cell in thing.__closure__ or ()]
             names = [thing.__globals__.get(name) for name in thing.__code__.co_names]
@@ -252,9 +260,19 @@ def _become_alike(process: dict[str, Any]) -> None:
     """Take over what a worker process has of its trainer."""
     sys.argv = process["argv"]
     os.environ.update(process["environment"])
+    time.tzset()
     torch.set_default_dtype(process["dtype"])
     if os.path.isdir(process["folder"]):
         os.chdir(process["folder"])
+
+
+def _continue_thread(thread: dict[str, Any]) -> None:
+    """Take over what a worker's thread has of the one that made its iterator."""
+    np.seterr(**thread["numpy"])
+    torch.set_grad_enabled(thread["grad"])
+    sys.setrecursionlimit(max(thread["depth"], sys.getrecursionlimit()))
+    if thread["decimal"] is not None:
+        importlib.import_module("decimal").setcontext(thread["decimal"])
 
 
 def random_state() -> bytes:

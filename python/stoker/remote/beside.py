@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 import mmap
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -26,17 +27,21 @@ from ..handover.lease import lease
 from ..handover.lending import HEAD, POPULATE
 from . import here
 from .calls import BATCH, Child, Ended, Failed
-from .cluster import LOCAL, SPARE_CALLS, Away, Died, Lack, Lost
-from .packing import cloudpickle
+from .cluster import LOCAL, SPARE_CALLS, Away, Died, Lack, Lost, Refused
+from .packing import DatasetPickler
 
 HERE = "this machine"
 _MAIN = "import sys; from stoker.remote import driver; driver.serve(*map(int, sys.argv[1:]))"
 _RETURNS = 60.0  # seconds [J] in which a Ray that went away may come back, as when its node's program starts anew
+_REFUSED = 15.0  # of these [J] if its head has ended: nodes without one gave up a minute after that
 _PAUSE = 1.0  # between two tries
 _CONNECTS = 90.0  # seconds [J] for a Python that imports Ray and finds its node
 _STARTS = 10  # times [J] that a worker's replacement is started, if its node dies meanwhile
 _NAMED = 4  # nodes in a line
 _PATIENT = "RAY_gcs_rpc_server_reconnect_timeout_s"  # Ray ends a driver so many seconds after the head, 60 by default
+_HASH_SEEDS = 1 << 32
+#: Variables that Python and libraries read when they start.
+_AT_START = ("LANG", "LC_", "TZ", "PYTHONUTF8", "PYTHONIOENCODING", "ATEN_CPU_CAPABILITY", "MKL_", "DNNL_", "ONEDNN_", "OPENBLAS_CORETYPE", "OPENCV_")
 _FOR_EVER = "1000000"  # seconds, which are milliseconds of 32 bits
 
 
@@ -46,7 +51,7 @@ class Shared:
     def __init__(self, what: object) -> None:
         self.key, self.descriptor = next(_keys), os.memfd_create("stoker-dataset", os.MFD_CLOEXEC)
         with open(self.descriptor, "wb", closefd=False) as file:
-            cloudpickle.dump(what, file)
+            DatasetPickler(file).dump(what)
         self.size = os.fstat(self.descriptor).st_size
 
     def read(self) -> bytes:
@@ -66,7 +71,7 @@ class Shared:
 
 
 _keys = itertools.count()
-_LACKS = {kind.__name__: kind for kind in (Lack, Away, Lost, Died)}
+_LACKS = {kind.__name__: kind for kind in (Lack, Away, Lost, Died, Refused)}
 
 
 class Driver(Child):
@@ -195,7 +200,7 @@ def start_actors(count: int, address: str, ahead: int) -> tuple[list[Actor], int
 def start_others(count: int, address: str, ahead: int, is_over: Callable[[], bool]) -> list[Actor]:
     """Return actors for such that died; processes of this machine if the cluster gives none."""
     global _missed
-    end, left = time.monotonic() + _RETURNS, _RETURNS
+    begun, left = time.monotonic(), _RETURNS
     died, said = 0, False
     why: Lack = Away("it did not come back")
     while time.monotonic() >= _missed + _RETURNS:
@@ -206,13 +211,14 @@ def start_others(count: int, address: str, ahead: int, is_over: Callable[[], boo
             if died == _STARTS or is_over():
                 break
         except Away as lack:
-            why, left = lack, end - time.monotonic() - _PAUSE
+            patience = _REFUSED if isinstance(lack, Refused) else _RETURNS
+            why, left = lack, begun + patience - time.monotonic() - _PAUSE
             if left <= 0 or is_over():
                 _missed = time.monotonic()
                 break
             if not said:
                 said = True
-                say(f"Ray went away ({_first_line(lack)}): the program waits up to {_RETURNS:.0f} s for it")
+                say(f"Ray went away ({_first_line(lack)}): the program waits up to {patience:.0f} s for it")
             time.sleep(_PAUSE)
         except Lack as lack:
             why = lack
@@ -242,11 +248,26 @@ def make_environment() -> dict[str, str]:
     """Return variables by which a worker finds the program's modules and this package at the trainer's paths."""
     client = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     paths = [os.path.abspath(path) for path in sys.path if not path.endswith(".zip")]
-    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys([client, *paths]))}
+    kept = {name: value for name, value in os.environ.items() if name.startswith(_AT_START)}
+    return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys([client, *paths])), "PYTHONHASHSEED": _HASH_SEED}
+
+
+def _read_hash_seed() -> str:
+    """Return the seed of this process's hashes, which order sets of strings. If only it knows that, workers share another one."""
+    with contextlib.suppress(OSError), open("/proc/self/environ", "rb") as file:  # os.environ may have changed since
+        for word in file.read().split(b"\0"):
+            name, _, value = word.partition(b"=")
+            if name == b"PYTHONHASHSEED" and value.isdigit() and not sys.flags.ignore_environment:
+                return value.decode()
+    return str(secrets.randbelow(_HASH_SEEDS))
+
+
+_HASH_SEED = _read_hash_seed()
 
 
 def say_where(nodes: list[str]) -> str:
     """Return a line about where workers run."""
     names = sorted(set(nodes))
     more = f" and {len(names) - _NAMED} nodes more" if len(names) > _NAMED else ""
-    return f"{len(nodes)} workers run in the Ray cluster, on {', '.join(names[:_NAMED])}{more}"
+    some = "1 worker runs" if len(nodes) == 1 else f"{len(nodes)} workers run"
+    return f"{some} in the Ray cluster, on {', '.join(names[:_NAMED])}{more}"

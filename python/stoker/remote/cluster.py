@@ -26,6 +26,10 @@ class Away(Lack):
     """The cluster does not answer now. The driver stays, and with it actors that work."""
 
 
+class Refused(Away):
+    """The head's machine answers, and no head runs there."""
+
+
 class Lost(Away):
     """This driver is of no more use."""
 
@@ -42,17 +46,18 @@ def connect(address: str) -> None:
 
 def _connect(address: str) -> None:
     try:
+        _reach(address)  # before seconds of imports
         import ray
 
         if ray.is_initialized():
             _find_head()
             return
-        _reach(address)
         # Ray takes "local" as well: without an address it would join a cluster that runs on this machine already.
         more = {"include_dashboard": False} if address == LOCAL else {}
         ray.init(address, logging_level="ERROR", log_to_driver=False, **more)
     except OSError as error:
-        raise Away(f"Ray at {address} does not answer: {error} (`ray start --head` starts one)") from None
+        kind = Refused if isinstance(error, ConnectionRefusedError) else Away
+        raise kind(f"Ray at {address} does not answer: {error} (`ray start --head` starts one)") from None
     except Exception as error:  # other versions of Ray or Python are there, or another token
         raise Lost(f"Ray at {address} does not take this program: {' '.join(str(error).split())}") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import io
+import mmap
 import os
 import pickle
 import resource
@@ -12,6 +13,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import torch
 
 from ..handover import receiving
 from ..handover.lease import count_leases, keep_moved, watch
@@ -21,6 +23,7 @@ from ..handover.sending import Packer, copyable_bytes
 _PACKAGE = __name__.rpartition(".remote.")[0]
 _NAME = "stoker"  # the package in an actor
 _PICKLER = "stoker_cloudpickle"
+_MAPPED = 64 << 20  # bytes [J]: a smaller memory map is sent with what it holds, and nodes need no file
 
 
 def _load_pickler() -> Any:
@@ -57,6 +60,30 @@ class _Pickler(cloudpickle.Pickler):
     def reducer_override(self, thing: object) -> Any:
         found = self._found.reduce(thing)
         return super().reducer_override(thing) if found is NotImplemented else found
+
+
+class DatasetPickler(cloudpickle.Pickler):
+    """Ray's pickler. Refuses what the program and its workers share, and lets a large file that is mapped be mapped there."""
+
+    def reducer_override(self, thing: object) -> Any:
+        if isinstance(thing, torch.Tensor) and thing.device.type == "cpu" and thing.is_shared():
+            raise ValueError("it has a tensor in shared memory, of which workers elsewhere would not see what the program writes")
+        mapped = reduce_mapped(thing)
+        return super().reducer_override(thing) if mapped is None else mapped
+
+
+def reduce_mapped(thing: object) -> Any:
+    """Return how to map the file of a large memory map again, as pickle wants it; None for anything else."""
+    if not isinstance(thing, np.memmap) or thing.nbytes <= _MAPPED or not thing.flags.c_contiguous or thing.filename is None:
+        return None
+    owner: Any = thing
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if not isinstance(owner, np.memmap) or not isinstance(owner.base, mmap.mmap):  # no view of that file
+        return None
+    begin = owner.offset + thing.ctypes.data - owner.ctypes.data
+    mode = "r+" if thing.mode == "w+" else thing.mode
+    return np.memmap, (os.path.abspath(os.fspath(thing.filename)), thing.dtype, mode, begin, thing.shape)
 
 
 class _Unpickler(pickle.Unpickler):

@@ -14,11 +14,12 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
+import numpy as np
 import torch
 from torch._utils import ExceptionWrapper
 
 from .._warning import say
-from . import beside, calls, figures, packing, paths
+from . import beside, calls, figures, modules, packing, paths
 from .actor import COMPARED
 from .cluster import Lack
 from .depth import MOST_MORE
@@ -35,7 +36,7 @@ class Context:
 
     def __init__(self, loader: Any, address: str) -> None:
         try:
-            self.shared = beside.Shared((loader.dataset, loader.collate_fn, loader.worker_init_fn))
+            self.shared = beside.Shared((loader.dataset, loader.collate_fn, loader.worker_init_fn, modules.collect()))
         except Exception as error:
             raise Lack(f"the data set cannot be sent ({type(error).__name__}: {error})") from None
         self.loader_functions = {"collate_fn": loader.collate_fn, "init_fn": loader.worker_init_fn}
@@ -363,7 +364,13 @@ class _Worker:
 def _read_process() -> dict[str, Any]:
     """Return what a worker process inherits from the trainer besides its arguments."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_NODES_OWN)}
-    return {"argv": sys.argv, "folder": os.getcwd(), "environment": kept, "dtype": torch.get_default_dtype()}
+    return {"argv": sys.argv, "folder": os.getcwd(), "environment": kept, "dtype": torch.get_default_dtype(), "thread": _read_thread()}
+
+
+def _read_thread() -> dict[str, Any]:
+    """Return what the thread that makes an iterator leaves to its workers."""
+    context = sys.modules["decimal"].getcontext() if "decimal" in sys.modules else None
+    return {"numpy": np.geterr(), "decimal": context, "grad": torch.is_grad_enabled(), "depth": sys.getrecursionlimit()}
 
 
 def _receive(context: Context) -> None:
