@@ -133,20 +133,20 @@ class Rows:
 
 
 class Tokens:
-    def __init__(self):
+    def __init__(self, count=80, length=128):
         import numpy as np
 
-        self.all = np.memmap("tokens.bin", np.uint16)
+        self.all, self.count, self.length = np.memmap("tokens.bin", np.uint16), count, length
 
     def __len__(self):
-        return 80
+        return self.count
 
     def __getitem__(self, index):
         import numpy as np
         import torch
 
-        first = np.random.randint(len(self.all) - 129)
-        row = torch.from_numpy(self.all[first : first + 129].astype(np.int64))
+        first = np.random.randint(len(self.all) - self.length - 1)
+        row = torch.from_numpy(self.all[first : first + self.length + 1].astype(np.int64))
         return row[:-1], row[1:]
 
 
@@ -301,8 +301,9 @@ KINDS = {
     "stream": lambda workers: load(make_stream(), workers),
     "asleep": lambda workers: load(Asleep(), workers),
     "photos": photos,
+    "sequences": lambda workers: load(Tokens(9600, 2048), workers, 32, shuffle=True),
 }
-TIMED = ("asleep", "photos")  # of `cost`
+TIMED = ("asleep", "photos", "sequences")  # of `cost`
 NEEDS = {"video": "av", "audio": "soundfile", "HDF5": "h5py", "webdataset": "webdataset"}
 
 
@@ -570,7 +571,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=32, help="of a recording's loop")
     parser.add_argument("--cores", type=int, default=16, help="of each of two nodes")
     parser.add_argument("--workers", type=int, nargs="+", default=[4, 8, 16])
-    parser.add_argument("--work", nargs="+", choices=TIMED, default=list(TIMED), help="in cost: asleep, or photos that are decoded")
+    parser.add_argument("--work", nargs="+", choices=TIMED, default=list(TIMED), help="in cost: asleep, photos that are decoded, or sequences of 2,048 tokens")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--held", type=float, help="in cost: cores of the trainer's node")
     parser.add_argument("--of", nargs="+", choices=("actor", "node", "silence"), default=["actor", "node", "silence"], help=f"silence: a node stands still for {SILENCE} s")
