@@ -35,6 +35,10 @@ _TRIES = 2  # fetches after which it is
 Reply = tuple[Any, ...]
 
 
+class Unfit(Exception):
+    """A worker could not begin: its node lacks a module, or another version of one is there."""
+
+
 class Worker:
     """The actor. Its methods run while the loop runs. Questions may arrive in any order."""
 
@@ -45,6 +49,7 @@ class Worker:
         self._came: dict[int, float] = {}
         self._next: int | None = None
         self._guard = threading.Lock()
+        self._unfit = ""
 
     def name_node(self) -> tuple[str, str]:
         """Return the node's name, and Ray's number of it: the actor is there."""
@@ -61,6 +66,13 @@ class Worker:
         shared: the data set and its functions, pickled; own: the loop's place, its other arguments and the trainer's process.
         first: number of the first question.
         """
+        try:
+            self._begin(shared, own, first)
+        except Exception as error:
+            self._unfit = f"{type(error).__name__}: {error}"
+            self._replies.queue.put(None)
+
+    def _begin(self, shared: bytes | np.ndarray, own: bytes, first: int) -> None:
         home, arguments, process = cloudpickle.loads(own)
         _become_alike(process)
         dataset, collate, init, state = cloudpickle.loads(shared)
@@ -84,7 +96,7 @@ class Worker:
             self._replies.queue.put(None)
 
     def fetch(self, number: int, question: bytes, state: bytes | None) -> Reply | None:
-        """Give the loop a question once all before it have come, and wait for its next reply; None: the loop has ended.
+        """Give the loop a question once all before it have come, and wait for its next reply; None: the loop has ended. Raises Unfit.
 
         state: of the random number generators before it, None for the one that they have.
         """
@@ -93,6 +105,8 @@ class Worker:
         reply = self._replies.queue.get()
         if reply is None:
             self._replies.queue.put(None)
+            if self._unfit:
+                raise Unfit(self._unfit)
             return None
         inside = time.monotonic() - self._came.pop(reply[0])
         return reply if len(reply) == 1 else (*reply[:-1], (*reply[-1], inside))

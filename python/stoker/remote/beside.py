@@ -147,10 +147,10 @@ class Handle:
     def call(self, name: str, *arguments: Any) -> Future[Any]:
         return self.driver.call(name, self.number, *arguments)
 
-    def begin(self, shared: Shared, own: bytes, first: int) -> None:
+    def begin(self, shared: Shared, own: bytes, first: int) -> Future[Any]:
         with contextlib.suppress(Failed):  # the next call fails as well
             self.driver.share(shared)
-        self.call("begin", shared.key, own, first)
+        return self.call("begin", shared.key, own, first)
 
     def has_ended(self) -> bool:
         return self.driver.has_ended()
@@ -224,7 +224,12 @@ def start_others(count: int, address: str, ahead: int, is_over: Callable[[], boo
             why = lack
             break
     say_once(f"the cluster gives no worker in place of one that died ({_first_line(why)}): it runs on this machine")
-    return [Actor(here.Handle(ahead + SPARE_CALLS, make_environment()), HERE, None) for _ in range(count)]
+    return [start_here(ahead) for _ in range(count)]
+
+
+def start_here(ahead: int) -> Actor:
+    """Return a process of this machine in an actor's place."""
+    return Actor(here.Handle(ahead + SPARE_CALLS, make_environment()), HERE, None)
 
 
 def _first_line(error: Exception) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -21,8 +21,8 @@ class Handle(Child):
     def __init__(self, calls: int, environment: Mapping[str, str]) -> None:
         super().__init__(_MAIN.format(calls), environment)
 
-    def begin(self, shared: Any, *arguments: Any) -> None:
-        self.call("begin", shared.read(), *arguments)
+    def begin(self, shared: Any, *arguments: Any) -> Future[Any]:
+        return self.call("begin", shared.read(), *arguments)
 
 
 def serve(descriptor: int, calls: int) -> None:

@@ -72,7 +72,7 @@ def _count_workers(loader: torch.utils.data.DataLoader[Any]) -> int:
     if loader._dataset_kind != 0:
         say_once(f"--workers {wanted} is not for an IterableDataset, whose workers choose the samples: {own} stay")
         return own
-    say_once(f"{wanted} workers in place of {own}: the samples and their order stay, their random numbers differ")
+    say_once(f"--workers {wanted} in place of {own}: the samples and their order stay, their random numbers differ")
     return wanted
 
 

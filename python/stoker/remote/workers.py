@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch._utils import ExceptionWrapper
 
-from .._warning import say
+from .._warning import say, say_once
 from . import beside, calls, figures, modules, packing, paths
-from .actor import COMPARED
+from .actor import COMPARED, Unfit
 from .cluster import Lack
 from .depth import MOST_MORE
 from .packing import cloudpickle
@@ -113,6 +113,18 @@ class Context:
             each.actor.kill()
         for each, actor in zip(many, beside.start_others(len(many), self.address, self.most_ahead, self.done.is_set)):
             each.go_on(actor, reason)
+
+    def bring_here(self, lost: _Worker, why: str) -> None:
+        """Let a worker that could not begin on its node begin on this machine, where the program has its modules."""
+        if self.done.is_set():
+            lost.end()
+        elif lost.node == beside.HERE or not self.shared.is_kept():
+            say(f"a worker cannot begin ({why}): torch reports it")
+            lost.end()
+        else:
+            say_once(f"node {lost.node} cannot load the data set ({why}): its workers run on this machine")
+            lost.actor.kill()
+            lost.go_on(beside.start_here(self.most_ahead), "")
 
     def stop(self) -> None:
         """Stop at the program's end."""
@@ -215,7 +227,13 @@ class _Worker:
         self._context.begin_receiving()
 
     def _begin(self, first: int) -> None:
-        self.actor.begin(self._context.shared, self._own, first)
+        actor, arrivals = self.actor, self._context.arrivals
+
+        def tell(ended: Future[Any]) -> None:
+            if ended.exception() is not None:
+                arrivals.put((self, actor, ended, time.monotonic()))
+
+        actor.begin(self._context.shared, self._own, first).add_done_callback(tell)
 
     def ask(self, question: Any) -> None:
         """Send a question, or the word to end."""
@@ -266,7 +284,11 @@ class _Worker:
         if reply is None and self._ends:
             self._dead = True
         elif reply is None:
-            self._context.replace(self, "its loop ended" if error is None else getattr(error, "kind", type(error).__name__))
+            reason = "its loop ended" if error is None else getattr(error, "kind", type(error).__name__)
+            if Unfit.__name__ in reason:
+                self._context.bring_here(self, str(error).strip().splitlines()[-1].rpartition(f"{Unfit.__name__}: ")[2])
+            else:
+                self._context.replace(self, reason)
         else:
             return self._accept(reply, now)
         return []
@@ -327,8 +349,9 @@ class _Worker:
         return f"a worker on {self.node} died ({reason})"
 
     def go_on(self, actor: beside.Actor, reason: str) -> None:
-        """Continue with another actor."""
-        say(f"{self._say_death(reason)}: one on {actor.node} goes on with the same batches")
+        """Continue with another actor. reason: of the death, "" if it never began."""
+        if reason:
+            say(f"{self._say_death(reason)}: one on {actor.node} goes on with the same batches")
         with self._guard:
             self._leave_node()
             self._take_actor(actor)
