@@ -28,7 +28,10 @@ func (a adviser) serving() Plan {
 	if top, found := findServerLine(v); found {
 		fix.Title, fix.At = cmp.Or(top.Kind.Advice(), fix.Title), top.Short()
 	}
-	fix.Notes = []string{"the figure is requests a second at the most: what else the server does per request stays"}
+	if holder, waits := v.Measured.LoopLines.BeforeLock(); v.Class == diagnose.ServerWaits && waits {
+		fix.Notes = append(fix.Notes, holder.Short()+": most requests wait there for a lock, which its owner keeps meanwhile")
+	}
+	fix.Notes = append(fix.Notes, "the figure is requests a second at the most: what else the server does per request stays")
 	if !worthIt(fix.Forecast) {
 		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
 	}
@@ -43,7 +46,7 @@ func findServerLine(v diagnose.Verdict) (diagnose.LoopLine, bool) {
 	case diagnose.ServerHost, diagnose.Tokenizing:
 		return lines.FirstWork()
 	case diagnose.ServerWaits:
-		return lines.FirstOf(diagnose.Held)
+		return lines.FirstHeld()
 	default:
 		return diagnose.LoopLine{}, false
 	}

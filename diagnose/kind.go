@@ -100,8 +100,13 @@ const (
 	Engine      Kind = "engine" // scheduling, inputs of a pass, messages between its processes
 	RequestData Kind = "request-data"
 	PerRequest  Kind = "per-request"
+	Messages    Kind = "messages" // to another process, pickled
 	Held        Kind = "held"
-	Queueing    Kind = "queueing" // for a lock whose owner works
+	Timer       Kind = "timer"       // a sleep, or a batch that waits for more
+	Service     Kind = "service"     // another one is asked
+	ThreadPool  Kind = "thread-pool" // all its threads are taken
+	Client      Kind = "client"      // sends its request, or takes its answer, slowly
+	Queueing    Kind = "queueing"    // for a lock whose owner works
 
 	// What a loader does in the launching thread besides.
 	Sampling        Kind = "sampling" // draws the indices of the next batches
@@ -118,6 +123,9 @@ const (
 
 // OfDevice are the kinds of calls of the device's library: they wait for it, or give it work.
 var OfDevice = []Kind{DeviceWait, Launching, Copying}
+
+// HoldRequests are the kinds of lines on which a server's request waits, and no core works for it.
+var HoldRequests = []Kind{Held, Timer, Service, ThreadPool, Client}
 
 // OfLoader are the kinds of all that a loader does in the launching thread.
 var OfLoader = []Kind{Awaiting, HandOver, Sampling, StartingWorkers, EndingWorkers}
@@ -615,6 +623,36 @@ var kindWords = map[Kind][2]string{
 		"hold no lock while you wait, ask other services with await or in a thread, and let a batch wait no longer " +
 			"than a pass takes (LitServe: batch_timeout, Ray Serve: batch_wait_timeout_s, Triton: " +
 			"max_queue_delay_microseconds)",
+	},
+	Messages: {
+		"requests or answers go to another process through a queue, which pickles them and copies the bytes",
+		"send large arrays through shared memory (multiprocessing.shared_memory, tensors after share_memory_() through " +
+			"torch.multiprocessing), and through the queue their names alone. Send less: uint8, compressed as it came, " +
+			"decoded where the model is. LitServe: fast_queue=True",
+	},
+	Timer: {
+		"a request waits there for a timer: a sleep, or a batch that waits for more requests",
+		"let a batch wait no longer than a pass takes, and not for more requests than there are clients (FastAPI: the " +
+			"timeout of wait_for, LitServe: batch_timeout, Ray Serve: batch_wait_timeout_s, BentoML: max_latency_ms, Triton: " +
+			"max_queue_delay_microseconds). In the place of a sleep: wait for the event itself",
+	},
+	Service: {
+		"a request waits there for another service",
+		"ask it while no lock is held, and before the model's turn: one request can wait there while another has the device " +
+			"(await with httpx or aiohttp, or a thread). What needs no answer: a background task. Ask once for several, keep " +
+			"connections open, and cache what stays the same",
+	},
+	ThreadPool: {
+		"a request waits there for a thread: all of the pool are taken",
+		"let handlers that wait for other services be async def with await: they need no thread. If they cannot: more " +
+			"threads (FastAPI, Starlette: anyio.to_thread.current_default_thread_limiter().total_tokens, 40 by default; " +
+			"waitress: threads; gunicorn: --threads). More bring nothing if they wait for one lock or for a core",
+	},
+	Client: {
+		"the client sends its request, or takes its answer, slowly",
+		"let a proxy that buffers stand before the server (nginx: proxy_buffering, proxy_request_buffering), or give slow " +
+			"clients threads of their own (gunicorn: -k gthread --threads 8). Send fewer bytes: compressed, uint8 in the " +
+			"place of float32, a link to a file",
 	},
 	Sampling: {
 		"the sampler draws indices in the launching thread",

@@ -81,6 +81,8 @@ type LoopLines struct {
 	Evaluating float64
 	Locked     float64 // of these, waiting for Python's interpreter lock while it takes a batch over
 	Looks      float64
+	// Awaits are the lines on which coroutines of a server wait, the reason first. Their seconds are not in Seconds.
+	Awaits []LoopLine
 }
 
 // LoopLine is one of them. Its Share is of all samples.
@@ -142,19 +144,55 @@ func (l LoopLines) Launches() (first LoopLine, seconds float64) {
 // of what it differentiates. [J]
 const leastForward = 0.15
 
-// FirstWork is the line with most time of the kind of work that takes a server's host most; false without one.
+// noWork are kinds of a server's lines in which no core works for a request.
+var noWork = append([]Kind{Awaiting, DeviceWait, Launching}, HoldRequests...)
+
+// FirstHeld is the line on which requests wait for something else than work: of a coroutine where those wait longer than
+// threads; false without one.
+func (l LoopLines) FirstHeld() (LoopLine, bool) {
+	thread, found := l.FirstOf(HoldRequests...)
+	if len(l.Awaits) > 0 && (!found || l.Awaits[0].Seconds > thread.Seconds) {
+		return l.Awaits[0], true
+	}
+	return thread, found
+}
+
+// BeforeLock is the line on which coroutines wait for a lock longer than its owner does on the line that FirstHeld
+// names; false without one.
+func (l LoopLines) BeforeLock() (LoopLine, bool) {
+	if first, found := l.FirstHeld(); found && len(l.Awaits) > 0 && first.String() == l.Awaits[0].String() {
+		for _, line := range l.Awaits[1:] {
+			if line.Locked > first.Seconds {
+				return line, true
+			}
+		}
+	}
+	return LoopLine{}, false
+}
+
+// FirstWork is the line with most time of the kind of work that takes a server's host most; false without one. A line
+// of the program's own comes before a library's that no line called, as in a thread that sends for it.
 func (l LoopLines) FirstWork() (LoopLine, bool) {
 	sums, most := map[Kind]float64{}, Kind("")
 	for _, line := range l.Lines {
-		if slices.Contains([]Kind{Held, Awaiting, DeviceWait, Launching}, line.Kind) {
+		if slices.Contains(noWork, line.Kind) {
 			continue
 		}
 		if sums[line.Kind] += line.Seconds; most == "" || sums[line.Kind] > sums[most] {
 			most = line.Kind
 		}
 	}
-	return l.FirstOf(most)
+	first, found := l.FirstOf(most)
+	for _, line := range l.Lines {
+		if line.Kind == most && line.Own.File != "" && line.Seconds >= ownCounts*first.Seconds {
+			return line, found
+		}
+	}
+	return first, found
 }
+
+// ownCounts is the part of a library's time from which a line of the program's own is named in its place. [J]
+const ownCounts = 0.25
 
 // SecondsOf is the time of all lines of a kind.
 func (l LoopLines) SecondsOf(kind Kind) (seconds float64) {

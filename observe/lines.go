@@ -46,7 +46,42 @@ func (r *recorder) lines(now float64) {
 	if now >= r.nextLines {
 		r.nextLines = now + linesEvery
 		r.stacks.Write(now, r.out)
+		r.awaits(now)
 	}
+}
+
+// awaits writes where coroutines of servers waited.
+func (r *recorder) awaits(now float64) {
+	if r.awaited == nil {
+		r.awaited = map[string]float64{}
+	}
+	for _, p := range r.intake.Processes() {
+		sums := map[string]float64{}
+		for _, a := range p.Awaits {
+			s := recording.Stack{
+				Loading: recording.Loading{PID: p.PID, Outside: true}, Asleep: true,
+				Awaits: recording.Awaits(a.Who), Places: stack.PlacesOfCoroutine(a.Frames),
+			}
+			if s.Awaits == recording.OfTask && !stack.IsOwn(a.Frames[0].File) && slices.ContainsFunc(s.Places, recording.Place.Own) {
+				s.Awaits = recording.OfRequest // a framework began it, as a middleware does for a request
+			}
+			if len(s.Places) > 0 {
+				sums[s.SeriesSubject()] += a.Seconds
+			}
+		}
+		for subject, seconds := range sums {
+			last, known := r.awaited[subject]
+			if known && last == seconds {
+				continue
+			}
+			if !known {
+				r.out.AddSample(recording.AwaitStack, subject, r.wroteAwaits, 0)
+			}
+			r.awaited[subject] = seconds
+			r.out.AddSample(recording.AwaitStack, subject, now, seconds)
+		}
+	}
+	r.wroteAwaits = now
 }
 
 // loopThreads returns the threads of a trainer that are looked at: the one that launches; of a
@@ -86,5 +121,6 @@ func (r *recorder) endLines() {
 	if r.stacks != nil {
 		r.stacks.Close()
 		r.stacks.Write(r.clock.now(), r.out)
+		r.awaits(r.clock.now())
 	}
 }

@@ -184,6 +184,9 @@ type recorder struct {
 	gone    bool                // the attached process ended
 	mostCPU float64             // seconds that we may compute
 
+	awaited     map[string]float64 // what was written last of where coroutines wait
+	wroteAwaits float64            // when that was
+
 	nextSecond, nextShow, nextFlush, nextLines float64
 	retry                                      float64 // seconds until a full disk is tried again
 }

@@ -69,6 +69,7 @@ const (
 	FetchSamples  Signal = "fetch.samples"    // total samples prepared
 	FetchStack    Signal = "fetch.stack"      // total time of a trainer's threads in a stack, see Stack
 	FetchLooks    Signal = "fetch.looks"      // total samples that found a trainer's threads there, see Loading
+	AwaitStack    Signal = "await.stack"      // total time of a server's coroutines that wait in a stack, see Stack
 	Garbage       Signal = "python.garbage"   // total time in which Python collected garbage
 	PeakAllocated Signal = "device.allocated" // peak device memory allocated by PyTorch
 	PeakReserved  Signal = "device.reserved"  // peak device memory reserved by PyTorch

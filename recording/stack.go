@@ -88,6 +88,13 @@ const (
 	AwaitsDisk Awaits = "disk"
 )
 
+// Of a coroutine that waits, whose it is: only AwaitStack has these.
+const (
+	OfRequest Awaits = "request" // the task that answers a request
+	OfTask    Awaits = "task"    // another one
+	OfThread  Awaits = "thread"  // either, and a thread of a pool has what it waits for
+)
+
 // SeriesSubject returns the subject of the stack's FetchStack series. These are lines for flame
 // graphs, with ";" between two places.
 func (s Stack) SeriesSubject() string {
@@ -116,7 +123,7 @@ func stackOf(subject string) (s Stack, ok bool) {
 	awaits := Awaits("")
 	switch words[2] {
 	case "core", "asleep":
-	case string(AwaitsLock), string(AwaitsDisk):
+	case string(AwaitsLock), string(AwaitsDisk), string(OfRequest), string(OfTask), string(OfThread):
 		awaits = Awaits(words[2])
 	default:
 		return s, false
@@ -171,6 +178,21 @@ func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, loo
 	}
 	slices.SortStableFunc(stacks, func(a, b Stack) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	return stacks, looks
+}
+
+// AwaitStacks returns where coroutines of a process waited between from and to, most first.
+func (r *Run) AwaitStacks(from, to float64, pid int) (stacks []Stack) {
+	for _, series := range r.All(AwaitStack) {
+		s, ok := stackOf(series.Subject)
+		if !ok || s.PID != pid {
+			continue
+		}
+		if s.Seconds = series.addedBetween(from, to, nil); s.Seconds > 0 {
+			stacks = append(stacks, s)
+		}
+	}
+	slices.SortStableFunc(stacks, func(a, b Stack) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	return stacks
 }
 
 // added returns by how much a counter grew between from and to. The counter has a sample only

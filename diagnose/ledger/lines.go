@@ -26,7 +26,7 @@ func (f *filler) nameLines() {
 		case diagnose.RowCheckpoint, diagnose.RowStartUp, diagnose.RowTail:
 			f.nameFrom(r)
 		case diagnose.RowAwaited:
-			if line, found := f.LoopLines.FirstOf(diagnose.Held); found {
+			if line, found := f.LoopLines.FirstHeld(); found {
 				r.Line, r.LineShare = line.Line, line.Share.Point
 			}
 		case diagnose.RowBetween:

@@ -127,7 +127,7 @@ func (l filler) wantsCore() float64 {
 // sumWork returns the seconds in which the server's threads worked for requests, by samples of their stacks.
 func (l filler) sumWork() (seconds float64) {
 	for _, line := range l.LoopLines.Lines {
-		if rankOfServer(line) == 0 && line.Kind != diagnose.Held {
+		if rankOfServer(line) == 0 && !slices.Contains(diagnose.HoldRequests, line.Kind) {
 			seconds += line.Seconds
 		}
 	}
@@ -230,6 +230,14 @@ func (l filler) withServerLines(q diagnose.Quantity) diagnose.Quantity {
 		q = q.WithEvidence(l.LoopLines.Lines[0].Share.Point, "ratio", string(recording.FetchStack),
 			"by line, looks at the server's threads: %s", strings.Join(said, ", "))
 	}
+	said = nil
+	for _, line := range l.LoopLines.Awaits[:min(len(l.LoopLines.Awaits), diagnose.LinesSaid)] {
+		said = append(said, diagnose.WholePercent(line.Share.Point)+" "+line.String()+" ("+line.Kind.Words()+")")
+	}
+	if len(said) > 0 {
+		q = q.WithEvidence(l.LoopLines.Awaits[0].Share.Point, "ratio", string(recording.AwaitStack),
+			"by line, looks at coroutines that wait: %s", strings.Join(said, ", "))
+	}
 	return q
 }
 
@@ -255,19 +263,22 @@ func (l filler) findServerLines() diagnose.LoopLines {
 			cmp.Compare(a.String(), b.String()))
 	})
 	holdersFirst(all.Lines)
+	all.Awaits = l.findAwaits()
 	return all
 }
 
 // isQueueing reports whether a line waits for a lock that another thread has.
 func isQueueing(line diagnose.LoopLine) bool {
-	return line.Kind == diagnose.Held && line.Locked >= line.Seconds/2
+	return slices.Contains(diagnose.HoldRequests, line.Kind) && line.Locked >= line.Seconds/2
 }
 
 // holdersFirst puts a line that sleeps in a function before one of that function on which others wait for a lock: the
 // one that sleeps has it. If no line sleeps otherwise, the thread that has the lock works, and those that wait for it
 // are left to its line.
 func holdersFirst(lines []diagnose.LoopLine) {
-	holds := func(line diagnose.LoopLine) bool { return line.Kind == diagnose.Held && !isQueueing(line) }
+	holds := func(line diagnose.LoopLine) bool {
+		return slices.Contains(diagnose.HoldRequests, line.Kind) && !isQueueing(line)
+	}
 	sleeps := slices.ContainsFunc(lines, holds)
 	for i, waits := range lines {
 		if !isQueueing(waits) {
@@ -309,7 +320,7 @@ func (l filler) settleServerLine(line *diagnose.LoopLine) {
 		line.Kind = diagnose.DeviceWait
 	case slices.Contains(diagnose.OfDevice, line.Kind):
 	case line.Asleep > (1-onCore)*line.Seconds, line.Asleep-line.Locked > line.Seconds/2:
-		line.Kind = diagnose.Held
+		line.Kind = cmp.Or(holdsBy.find(line.Call.File), diagnose.Held)
 	}
 }
 
@@ -325,11 +336,16 @@ func rankOfServer(line diagnose.LoopLine) int {
 // In that of Queueing another line works.
 var notServing = append([]diagnose.Kind{diagnose.Awaiting, diagnose.Queueing}, diagnose.OfDevice...)
 
-// serverPIDs are the processes that take requests, and the one that runs the model.
+// serverPIDs are the processes that take requests, and the one that runs the model. One that has loaded torch and takes
+// requests is called a trainer, though the model runs in another.
 func (l filler) serverPIDs() (pids []int) {
 	pids = append(pids, l.Costs.Window.PID)
 	for _, p := range l.run.Facts.Processes {
-		if p.Role == recording.RoleServer && p.PID != l.Costs.Window.PID {
+		serves := p.Role == recording.RoleServer
+		if !serves {
+			serves = l.run.Find(recording.RequestsCame, fmt.Sprintf("process/%d", p.PID)) != nil
+		}
+		if serves && p.PID != l.Costs.Window.PID {
 			pids = append(pids, p.PID)
 		}
 	}
@@ -408,6 +424,10 @@ var servedBy = kindsByFile{
 	{diagnose.Encoding, []string{
 		"json/", "orjson/", "msgpack/", "fastapi/encoders.py", "fastapi/routing.py", "fastapi/_compat",
 		"starlette/responses.py", "pydantic/", "base64.py", "gzip.py",
+	}},
+	{diagnose.Messages, []string{
+		"multiprocessing/reduction.py", "multiprocessing/connection.py", "multiprocessing/queues.py", "pickle.py",
+		"torch/multiprocessing/", "cloudpickle/", "litserve/transport/",
 	}},
 	{diagnose.HTTP, []string{
 		"uvicorn/", "starlette/", "fastapi/", "h11/", "httptools/", "multipart/", "python_multipart/",

@@ -132,6 +132,34 @@ func placesOutsideFetch(stack []place, into []recording.Place, server bool) ([]r
 	return into, len(into) > 0
 }
 
+// PlacesOfCoroutine returns the places that tell where a server's coroutine waits, of its frames with the outermost
+// first: the program's own innermost line, the library's function that it awaits, and the innermost one. If only
+// libraries were seen, the two innermost.
+func PlacesOfCoroutine(frames []recording.Place) (into []recording.Place) {
+	for _, f := range frames {
+		file, role := partOf(f.File, f.Function)
+		if f.File = file; role == ours {
+			continue
+		}
+		switch n := len(into); {
+		case f.Own():
+			into = into[:0]
+		case n > 0 && into[0].Own():
+			into = into[:min(n, 2)]
+		default:
+			into = into[max(0, n-1):]
+		}
+		into = append(into, f)
+	}
+	return into
+}
+
+// IsOwn reports whether a file, as Python names it, is the program's own.
+func IsOwn(file string) bool {
+	named, role := partOf(file, "")
+	return role == inside && recording.Place{File: named}.Own()
+}
+
 // atImport is the function of a module's own code. An import does nothing of what the library is
 // for.
 const atImport = "<module>"

@@ -1,8 +1,11 @@
 package stack
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // TestAround is what is recorded of a launching thread's stack, given innermost first.
@@ -46,6 +49,29 @@ func TestAround(t *testing.T) {
 		}
 		if text := strings.Join(got, " "); !found || text != want {
 			t.Errorf("%v gives %q, want %q", frames, text, want)
+		}
+	}
+}
+
+// Of a coroutine that waits, the program's line and what it awaits are kept; else the two innermost functions.
+func TestPlacesOfACoroutine(t *testing.T) {
+	at := func(names ...string) (frames []recording.Place) {
+		for _, name := range names {
+			frames = append(frames, recording.Place{File: name, Line: 1})
+		}
+		return frames
+	}
+	const lib = "/usr/lib/python3.11/site-packages/"
+	for name, c := range map[string]struct{ frames, want []recording.Place }{
+		"own": {
+			at(lib+"uvicorn/x.py", "<stoker>/serving.py", "/srv/app.py", lib+"httpx/a.py", lib+"httpx/b.py", lib+"anyio/c.py"),
+			at("/srv/app.py", "httpx/a.py", "anyio/c.py"),
+		},
+		"own within own": {at("/srv/app.py", lib+"a.py", "/srv/own.py"), at("/srv/own.py")},
+		"of libraries":   {at(lib+"uvicorn/x.py", lib+"fastapi/a.py", lib+"starlette/b.py"), at("fastapi/a.py", "starlette/b.py")},
+	} {
+		if got := PlacesOfCoroutine(c.frames); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, expected %v", name, got, c.want)
 		}
 	}
 }

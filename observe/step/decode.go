@@ -161,6 +161,11 @@ type hookRecord struct {
 	Active   int64 `json:"active"`
 	F        int64 `json:"f"`
 
+	// await
+	Who    string      `json:"who"`
+	Frames []hookPlace `json:"frames"`
+	For    int64       `json:"for"`
+
 	// engine
 	Server    string  `json:"server"`
 	Running   int64   `json:"running"`
@@ -194,6 +199,18 @@ type slowFetch struct {
 // UnmarshalJSON reads the two of a list.
 func (f *slowFetch) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &[]any{&f.Wall, &f.Items})
+}
+
+// hookPlace is [file, line, function].
+type hookPlace struct {
+	File     string
+	Line     int
+	Function string
+}
+
+// UnmarshalJSON reads the three of a list.
+func (p *hookPlace) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, &[]any{&p.File, &p.Line, &p.Function})
 }
 
 // packet is the wire form; records are decoded one by one only where some do not
@@ -268,6 +285,9 @@ func (r *hookRecord) clean() {
 	for i := range r.Fetches {
 		items := &r.Fetches[i].Items
 		*items = (*items)[:min(len(*items), maxItems)]
+	}
+	for i := range r.Frames {
+		r.Frames[i].File, r.Frames[i].Function = safe.Text(r.Frames[i].File, maxText), safe.Text(r.Frames[i].Function, maxText)
 	}
 	for _, list := range []*[]string{&r.Transforms, &r.Own, &r.Drew, &r.Generators} {
 		*list = (*list)[:min(len(*list), maxNames)]

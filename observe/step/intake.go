@@ -45,6 +45,7 @@ type Process struct {
 	Engine       bool  // it chooses the requests of each pass, which may run in another process
 	Passes       bool  // a model runs in it, or a loop
 	Runners      []int // threads that ran a model lately, newest last
+	Awaits       []Await
 	Packets      int
 }
 
@@ -225,6 +226,8 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 		return in.addEngine(p, r, now)
 	case "request":
 		return in.addRequest(p, r, now)
+	case "await":
+		return in.addAwait(p, r)
 	case "remote":
 		return in.addNode(p, r, now)
 	case "garbage":

@@ -94,3 +94,38 @@ func (in *Intake) addEngine(p *Process, r *hookRecord, now float64) bool {
 	in.to.AddSample(recording.EnginePreempted, subject, now, float64(r.Preempted))
 	return true
 }
+
+// Await is where coroutines of a server wait, and how long they did so far.
+type Await struct {
+	Who     string            // "request", "task" or "thread", as in the protocol
+	Frames  []recording.Place // outermost first, files as the program has them
+	Seconds float64
+}
+
+// Limits on what a program can make us keep of its coroutines.
+const (
+	mostAwaits = 64
+	mostFrames = 16
+	longAwaits = 1e9 // seconds of all coroutines
+)
+
+// addAwait takes how long coroutines have waited in one place.
+func (in *Intake) addAwait(p *Process, r *hookRecord) bool {
+	seconds := float64(r.For) / 1e9
+	known := r.Who == "request" || r.Who == "task" || r.Who == "thread"
+	if !known || !(seconds >= 0 && seconds < longAwaits) || len(r.Frames) == 0 || len(r.Frames) > mostFrames {
+		return false
+	}
+	frames := make([]recording.Place, len(r.Frames))
+	for i, f := range r.Frames {
+		frames[i] = recording.Place{File: f.File, Line: max(0, f.Line), Function: f.Function}
+	}
+	at := slices.IndexFunc(p.Awaits, func(a Await) bool { return a.Who == r.Who && slices.Equal(a.Frames, frames) })
+	switch {
+	case at >= 0:
+		p.Awaits[at].Seconds = max(p.Awaits[at].Seconds, seconds)
+	case len(p.Awaits) < mostAwaits:
+		p.Awaits = append(p.Awaits, Await{Who: r.Who, Frames: frames, Seconds: seconds})
+	}
+	return true
+}

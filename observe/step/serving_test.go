@@ -60,3 +60,17 @@ func TestPassesTellTheirThread(t *testing.T) {
 		t.Errorf("threads that ran the model: %v, expected 11 alone", p.Runners)
 	}
 }
+
+// Where coroutines wait is kept by stack; what cannot be is refused.
+func TestWhereCoroutinesWait(t *testing.T) {
+	in := NewIntake(0, &book{}, nil)
+	in.Take(packetOf(`{"k":"hello","role":"main"}`,
+		`{"k":"await","who":"request","frames":[["/srv/app.py",9,"predict"]],"for":1000000000}`,
+		`{"k":"await","who":"request","frames":[["/srv/app.py",9,"predict"]],"for":2500000000}`,
+		`{"k":"await","who":"nobody","frames":[["/srv/app.py",9,"predict"]],"for":1}`,
+		`{"k":"await","who":"task","frames":[],"for":1}`, `{"k":"await","who":"task","frames":[["a",1,"b"]],"for":-1}`), 1)
+	p := in.FindProcess(7)
+	if len(p.Awaits) != 1 || p.Awaits[0].Seconds != 2.5 || p.Awaits[0].Frames[0].Line != 9 {
+		t.Errorf("%+v", p.Awaits)
+	}
+}

@@ -9,7 +9,7 @@ Neighbours. python/hook (Go) carries these files, observe writes them to a priva
 words of protocol.txt; stoker.emulated is a device to test with.
 
 This file is what the parts share. They are loaded when torch is there: guard, channel, padding, describe, device,
-boundary, fetch, lend, process, patches; then split, inside, own, inputs, serving, trace, log, ending where they are needed, and apply, precision, live,
+boundary, fetch, lend, process, patches; then split, inside, own, inputs, awaits, serving, trace, log, ending where they are needed, and apply, precision, live,
 voice, state for `stoker tune`. A part says `from . import NAME`.
 
 The user's program comes first:
@@ -63,7 +63,7 @@ WANTED = (
     "transformers.generation.continuous_batching.continuous_api",
     "transformers.generation.continuous_batching.offloading_manager",
 )
-PARTS = "guard channel classes padding describe device boundary fetch garbage process patches split inside own lend inputs serving trace log ending apply precision live voice state".split()
+PARTS = "guard channel classes padding describe device boundary fetch garbage process patches split inside own lend inputs awaits serving trace log ending apply precision live voice state".split()
 
 
 class _Now(object):

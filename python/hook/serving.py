@@ -13,7 +13,7 @@ from _thread import RLock
 from _thread import get_native_id as native_id
 from time import monotonic_ns
 
-from . import channel, guarded, lend, now
+from . import awaits, channel, guarded, lend, now
 
 REQUEST = '{"k":"request","t":%d,"f":%d,"d":%d}'
 TOTALS = '{"k":"serve","t":%d,"arrived":%d,"answered":%d,"unasked":%d,"flight":%d,"active":%d}'
@@ -28,7 +28,7 @@ _IDLE_METHODS = ("HEAD", "OPTIONS")
 class Request(object):
     """One request that is being answered."""
 
-    __slots__ = ("came", "first", "state")
+    __slots__ = ("came", "first", "state", "task")
 
 
 class Requests(object):
@@ -42,6 +42,7 @@ class Requests(object):
         self.changed = self.told = t
         self.told_active = 0
         self.second, self.count, self.every = t, 0, 1  # answers since `second`; one in `every` is sent
+        self.awaits, self.tasks = awaits.Awaits(), set()  # the numbers of the tasks that answer requests
 
     def change(self, t, by):
         span = t - self.changed
@@ -59,11 +60,14 @@ class Requests(object):
             self.tell_totals(t)
         request = Request()
         request.came, request.first, request.state = t, 0, self.state
+        request.task = awaits.begin()
+        self.tasks.add(request.task)
         return request
 
     def end(self, request, t):
         with self.lock:
             self.change(t, -1)
+            self.tasks.discard(request.task)
             self.answered += 1
             self.count += 1
             if t - self.second >= channel.SECOND:

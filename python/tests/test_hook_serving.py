@@ -90,6 +90,65 @@ class Serving(FakeCase):
         self.assertEqual(len(found.of("request")), 1)
 
 
+class Awaiting(FakeCase):
+    """By the real clock: the event loop's timers make the looks."""
+
+    def setUp(self):
+        super().setUp()
+        self.write(self.fake, "uvicorn", UVICORN)
+
+    def serve(self, body):
+        program = "    import sys, torch, torch.utils.data\n" + SERVER.replace(CLOCK, "").replace('sys.modules["_stoker_hook"].now.parts["serving"].monotonic_ns = lambda: now[0]', "now = [0]")
+        result = self.silent(self.run_program(program + body))
+        self.assertEqual(result.of("warn"), [])
+        return result
+
+    def test_the_line_on_which_a_coroutine_waits_is_told(self):
+        """No thread's stack has it. One request has the lock and waits for a timer, the other for the lock; a batch is told as well."""
+        found = self.serve("""
+    async def other():
+        await asyncio.sleep(0.01)
+        while True: await asyncio.wait_for(asyncio.Queue().get(), 9)
+    async def clock():
+        while True: await asyncio.sleep(5)
+    async def waits(scope, receive, send):
+        async with gpu:
+            await asyncio.gather(asyncio.sleep(0.7), asyncio.to_thread(int))
+    async def all_of_them():
+        global gpu
+        gpu, tasks = asyncio.Lock(), [asyncio.ensure_future(one()) for one in (other, clock)]
+        await asyncio.gather(*(RequestResponseCycle("/predict").run_asgi(waits) for _ in range(2)))
+    asyncio.run(all_of_them())
+        """)
+        sums = {}
+        for r in found.of("await"):
+            sums[r["who"], " ".join(name.rpartition(".")[2] for _, _, name in r["frames"] if "run_asgi" not in name)] = r["for"] / 1e9
+        self.assertGreater(sums["request", "waits sleep"], 0.9, sums)
+        self.assertGreater([s for (who, names), s in sums.items() if names.endswith("acquire")][0], 0.4, sums)
+        self.assertGreater(sums["task", "other wait_for"], 0.9, sums)
+        self.assertEqual([names for _, names in sums if "clock" in names], [])
+
+    def test_what_a_thread_of_a_pool_has_is_told_so(self):
+        found = self.serve("""
+    import threading
+    async def computes(scope, receive, send):
+        await asyncio.get_running_loop().run_in_executor(None, threading.Event().wait, 0.7)
+    asyncio.run(RequestResponseCycle("/predict").run_asgi(computes))
+        """)
+        self.assertEqual({r["who"] for r in found.of("await") if r["frames"][-1][2].endswith("computes")}, {"thread"})
+
+    def test_a_blocked_loop_waits_for_nothing_else(self):
+        found = self.serve("""
+    from threading import Event
+    async def blocks(scope, receive, send):
+        for _ in range(3):
+            await asyncio.sleep(0.15)
+            Event().wait(0.5)
+    asyncio.run(RequestResponseCycle("/predict").run_asgi(blocks))
+        """)
+        self.assertLess(max([r["for"] for r in found.of("await")] or [0]), 800 * MS)
+
+
 ANY_PROGRAM = """
     import io
     from concurrent.futures import Future

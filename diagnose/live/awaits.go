@@ -1,0 +1,130 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// holdsBy has the libraries in which a request waits, and no core works for it.
+var holdsBy = kindsByFile{
+	{diagnose.Client, []string{
+		"gunicorn/http/", "gunicorn/sock.py", "waitress/channel.py", "wsgiref/", "starlette/requests.py", "uvicorn/protocols/",
+		"aiohttp/web_response.py", "aiohttp/web_request.py", "aiohttp/streams.py",
+	}},
+	{diagnose.Service, []string{
+		"urllib3/", "urllib/", "requests/", "http/client.py", "logging/handlers.py", "httpx/", "httpcore/", "aiohttp/client",
+		"aiohttp/connector.py", "aiohttp/http_websocket.py",
+		"redis/", "psycopg", "asyncpg/", "pymysql/", "aiomysql/", "pymongo/", "motor/", "sqlalchemy/", "botocore/", "boto3/",
+		"aiobotocore/", "openai/", "grpc/_channel.py", "grpc/aio/_call.py", "aio_pika/", "confluent_kafka/", "aiokafka/",
+		"asyncio/streams.py",
+	}},
+	{diagnose.Timer, []string{"asyncio/timeouts.py", "ray/serve/batching.py"}},
+}
+
+// waitKind is why a coroutine waits.
+type waitKind int
+
+const (
+	holds   waitKind = iota // for something outside of the program, or a timer
+	forLock                 // which another coroutine has
+	forTask                 // for what another coroutine, or a thread, is to give
+	idles                   // for work
+)
+
+// kindOfAwait is why a coroutine waits, by the functions that its line awaits, and the kind of its line.
+func kindOfAwait(s recording.Stack) (waitKind, diagnose.Kind) {
+	inner, call := s.Places[len(s.Places)-1], s.Places[min(1, len(s.Places)-1)]
+	switch {
+	case strings.Contains(inner.File, "anyio/") && strings.Contains(inner.Function, "CapacityLimiter"):
+		return holds, diagnose.ThreadPool
+	case s.Awaits == recording.OfThread, strings.Contains(inner.Function, "run_sync_in_worker_thread"):
+		return idles, ""
+	case !strings.HasPrefix(call.File, "asyncio/") && startsWithAny(call.File, serves), startsWithAny(inner.File, []string{"uvicorn/lifespan/"}):
+		return idles, "" // it serves
+	}
+	for _, p := range s.Places {
+		if kind := holdsBy.find(p.File); kind != "" && !p.Own() {
+			return holds, kind
+		}
+		if p.File == "asyncio/tasks.py" && (p.Function == "sleep" || p.Function == "wait_for") {
+			return holds, diagnose.Timer
+		}
+	}
+	switch ofLocks := inner.File == "asyncio/locks.py" || strings.Contains(inner.Function, "Lock."); {
+	case !s.Places[0].Own(), inner.Own(), inner.File == "asyncio/queues.py", strings.HasPrefix(inner.Function, "Event."):
+		return forTask, diagnose.Held
+	case ofLocks:
+		return forLock, diagnose.Held
+	}
+	return holds, diagnose.Held
+}
+
+// awaits are lines on which coroutines wait, by why.
+type awaits struct {
+	lines  map[waitKind]*diagnose.LoopLines
+	places map[waitKind]map[string]int
+}
+
+func (a awaits) add(why waitKind, line diagnose.Line, s recording.Stack) {
+	if a.lines[why] == nil {
+		a.lines[why], a.places[why] = &diagnose.LoopLines{}, map[string]int{}
+	}
+	a.lines[why].Seconds += s.Seconds
+	if why == forLock {
+		s.Awaits = recording.AwaitsLock
+	}
+	addStack(a.lines[why], a.places[why], line.Where().String()+string(line.Kind), line, s)
+}
+
+func (a awaits) secondsOf(why waitKind) float64 {
+	if a.lines[why] == nil {
+		return 0
+	}
+	return a.lines[why].Seconds
+}
+
+// findAwaits finds the lines on which coroutines of the server's requests wait, the reason first. Those that wait for a
+// lock or for another coroutine come behind what that one waits for.
+func (l filler) findAwaits() (lines []diagnose.LoopLine) {
+	requests := awaits{map[waitKind]*diagnose.LoopLines{}, map[waitKind]map[string]int{}}
+	others := awaits{map[waitKind]*diagnose.LoopLines{}, map[waitKind]map[string]int{}}
+	for _, pid := range l.serverPIDs() {
+		for _, s := range l.run.AwaitStacks(l.From, l.To, pid) {
+			if len(s.Places) == 0 {
+				continue
+			}
+			why, kind := kindOfAwait(s)
+			own, call := splitServerStack(s)
+			line := diagnose.Line{Own: own, Call: call, Kind: kind}
+			switch {
+			case s.Awaits != recording.OfTask:
+				requests.add(why, line, s)
+			case own.File != "":
+				others.add(why, line, s)
+			}
+		}
+	}
+	sources := []*diagnose.LoopLines{requests.lines[holds], requests.lines[forLock], requests.lines[forTask]}
+	if requests.secondsOf(forTask) > requests.secondsOf(holds) { // another task keeps back what they are to be given
+		sources = slices.Insert(sources, 0, others.lines[holds])
+	}
+	all := requests.secondsOf(holds) + requests.secondsOf(forLock) + requests.secondsOf(forTask) + requests.secondsOf(idles)
+	for _, source := range sources {
+		if source == nil {
+			continue
+		}
+		slices.SortStableFunc(source.Lines, func(a, b diagnose.LoopLine) int {
+			return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.String(), b.String()))
+		})
+		lines = append(lines, source.Lines...)
+	}
+	for i := range lines {
+		lines[i].Share = stoker.Exactly(min(1, lines[i].Seconds/max(all, lines[i].Seconds)))
+	}
+	return lines
+}

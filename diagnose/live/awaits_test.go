@@ -1,0 +1,107 @@
+package live
+
+import (
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// awaited is a recording of twenty seconds of a server whose coroutines waited so long in these stacks.
+func awaited(stacks map[string]float64) filler {
+	run := &recording.Run{}
+	for subject, seconds := range stacks {
+		run.Series = append(run.Series, recording.Series{
+			Signal: recording.AwaitStack, Subject: "process/7;loop;" + subject, T: []float64{0, 20}, V: []float64{0, seconds},
+		})
+	}
+	l := filler{Case: diagnose.NewCase(), run: run}
+	l.From, l.To, l.Costs.Window.PID = 0, 20, 7
+	return l
+}
+
+// A coroutine that waits is on no thread's stack. What keeps requests back comes before those that wait for it.
+func TestTheLineThatACoroutineAwaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		stacks map[string]float64
+		line   int
+		kind   diagnose.Kind
+	}{
+		"a lock over an upload": {map[string]float64{
+			"request;/srv/app.py:136 predict;asyncio/locks.py:15 _ContextManagerMixin.__aenter__;asyncio/locks.py:114 Lock.acquire": 45,
+			"request;/srv/app.py:131 upload;aiohttp/client.py:1756 __aenter__;aiohttp/streams.py:716 DataQueue.read":                11,
+			"thread;/srv/app.py:137 predict;asyncio/threads.py:25 to_thread":                                                        40,
+		}, 131, diagnose.Service},
+		"a batch that waits for more": {map[string]float64{
+			"request;/srv/app.py:37 predict":                                 120,
+			"task;/srv/app.py:25 batcher;asyncio/tasks.py:476 wait_for":      14,
+			"task;/srv/app.py:90 main;uvicorn/server.py:82 Server.main_loop": 20,
+		}, 25, diagnose.Timer},
+		"a sleep": {map[string]float64{
+			"request;/srv/app.py:9 predict;asyncio/tasks.py:649 sleep":  30,
+			"task;/srv/app.py:25 batcher;asyncio/tasks.py:476 wait_for": 14,
+		}, 9, diagnose.Timer},
+		"all threads are taken": {map[string]float64{
+			"request;anyio/_backends/_asyncio.py:9 CapacityLimiter.__aenter__;anyio/_backends/_asyncio.py:20 CapacityLimiter.acquire_on_behalf_of": 80,
+			"request;anyio/to_thread.py:63 run_sync;anyio/_backends/_asyncio.py:976 AsyncIOBackend.run_sync_in_worker_thread":                      90,
+		}, 20, diagnose.ThreadPool},
+		"a body that comes slowly": {map[string]float64{
+			"request;uvicorn/protocols/http/h11_impl.py:9 RequestResponseCycle.receive;asyncio/locks.py:213 Event.wait": 30,
+		}, 213, diagnose.Client},
+		"threads have it": {map[string]float64{"thread;/srv/app.py:137 predict;asyncio/threads.py:25 to_thread": 40}, 0, ""},
+	} {
+		lines := awaited(c.stacks).findAwaits()
+		if c.line == 0 {
+			if len(lines) > 0 {
+				t.Errorf("%s: %v", name, lines)
+			}
+			continue
+		}
+		if len(lines) == 0 || lines[0].Where().Line != c.line || lines[0].Kind != c.kind {
+			t.Errorf("%s: %+v, expected line %d, %s", name, lines, c.line, c.kind)
+		}
+	}
+}
+
+// The line before which most requests wait for a lock is told beside the one on which its owner waits.
+func TestTheLockThatIsHeldOverAWait(t *testing.T) {
+	lines := diagnose.LoopLines{Awaits: awaited(map[string]float64{
+		"request;/srv/app.py:136 predict;asyncio/locks.py:15 __aenter__;asyncio/locks.py:114 Lock.acquire": 45,
+		"request;/srv/app.py:131 upload;httpx/_client.py:9 AsyncClient.send":                               11,
+	}).findAwaits()}
+	if line, found := lines.BeforeLock(); !found || line.Own.Line != 136 {
+		t.Errorf("%+v, %v", line, found)
+	}
+	if line, found := lines.FirstHeld(); !found || line.Own.Line != 131 {
+		t.Errorf("%+v, %v", line, found)
+	}
+}
+
+// A process that has loaded torch and takes requests works for them, though the model runs in another process, and what
+// pickles them is named by the program's line that takes them.
+func TestRequestsThatGoToAnotherProcess(t *testing.T) {
+	run := &recording.Run{Series: []recording.Series{
+		{Signal: recording.RequestsCame, Subject: "process/8", T: []float64{0, 20}, V: []float64{0, 60}},
+		{Signal: recording.FetchLooks, Subject: "process/8;loop", T: []float64{0, 20}, V: []float64{0, 300}},
+		{Signal: recording.FetchLooks, Subject: "process/7;loop", T: []float64{0, 20}, V: []float64{0, 300}},
+		{
+			Signal: recording.FetchStack, T: []float64{0, 20}, V: []float64{0, 13},
+			Subject: "process/8;loop;core;threading.py:1002 Thread._bootstrap;multiprocessing/reduction.py:51 ForkingPickler.dumps",
+		},
+		{
+			Signal: recording.FetchStack, T: []float64{0, 20}, V: []float64{0, 4},
+			Subject: "process/7;loop;core;/srv/app.py:68 clips;multiprocessing/queues.py:122 Queue.get",
+		},
+	}}
+	run.Facts.Processes = []recording.Process{
+		{PID: 8, Role: recording.RoleTrainer, Device: -1}, {PID: 7, Role: recording.RoleTrainer}, {PID: 9, Role: recording.RoleTrainer},
+	}
+	l := filler{Case: diagnose.NewCase(), run: run}
+	l.From, l.To, l.Costs.Window.PID = 0, 20, 7
+	if l.LoopLines = l.findServerLines(); l.sumWork() != 17 {
+		t.Errorf("they work %.0f s, expected 17", l.sumWork())
+	}
+	if line, found := l.LoopLines.FirstWork(); !found || line.Own.Line != 68 || line.Kind != diagnose.Messages {
+		t.Errorf("%+v, %v", line, found)
+	}
+}

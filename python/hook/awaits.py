@@ -1,0 +1,131 @@
+"""The lines on which coroutines of a server wait: a part of the start-up hook, of serving.py.
+
+Purpose. A coroutine that waits in `await` is on no thread's stack. While requests are there, the event loop calls `look` ten times a
+second. It follows each task down to the coroutine that waits, and sums the time by stack.
+Limits. A coroutine that runs is on its thread's stack. What an asynchronous generator awaits shows as the line that asks it.
+"""
+
+import sys
+from _collections import deque
+from time import monotonic_ns
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+
+from . import channel, guarded, now
+
+AWAIT = '{"k":"await","who":"%s","frames":%s,"for":%d}'
+EVERY_NS = channel.SECOND // 10
+REST = 200  # times as long as a look took, at least, until the next
+TASKS = 32  # that one look follows; of more one in so many
+INSIDE = 12  # frames that are kept of a chain, the innermost, besides the outermost
+DEEPEST = 128
+STACKS = 64  # different ones of a process; what comes later is not counted
+SHORT = 1.0  # seconds: a task that is no request's and sleeps longer makes no batch, it is a clock of the program's own [J]
+_AWAITED = {CoroutineType: ("cr_frame", "cr_await"), GeneratorType: ("gi_frame", "gi_yieldfrom"), AsyncGeneratorType: ("ag_frame", "ag_await")}
+_FUTURES = ("_asyncio", "asyncio.futures", "asyncio.tasks")
+
+looks = {}  # by the id of their event loop
+
+
+class Look(object):
+    """The looks at the tasks of one event loop, while requests are there."""
+
+    def __init__(self, loop, t):
+        self.loop, self.last, self.turn = loop, t, 0
+        self.wait(EVERY_NS, t)
+
+    def wait(self, ns, t):
+        self.due = t + ns
+        self.loop.call_later(ns / channel.SECOND, look, self)
+
+
+def begin():
+    """A request came. Return the number of its task; None without an event loop."""
+    asyncio = sys.modules.get("asyncio")
+    loop = asyncio._get_running_loop() if asyncio is not None else None
+    if loop is None:
+        return None
+    t, known = monotonic_ns(), looks.get(id(loop))
+    if known is None or t - known.due > 5 * channel.SECOND:  # that one has ended, or a look at it was lost
+        looks[id(loop)] = Look(loop, t)
+    return id(asyncio.current_task(loop))
+
+
+@guarded
+def look(one):
+    t, state = monotonic_ns(), now.state
+    if looks.get(id(one.loop)) is not one:
+        return
+    if state.requests is None or state.requests.active == 0:
+        del looks[id(one.loop)]
+        return
+    span = max(0, t - one.last - max(0, t - one.due))  # while the loop was blocked, none waited for anything else
+    one.last = t
+    tasks = list(sys.modules["asyncio"].all_tasks(one.loop))
+    every = 1 + len(tasks) // TASKS
+    one.turn += 1
+    for task in tasks[one.turn % every :: every]:
+        state.requests.awaits.add(task, span * every, state.requests.tasks)
+    state.requests.awaits.tell(state, t)
+    one.wait(max(EVERY_NS, REST * (monotonic_ns() - t)), t)
+
+
+class Awaits(object):
+    """How long coroutines waited, by where, in this process."""
+
+    def __init__(self):
+        self.sums = {}
+        self.changed, self.told = set(), 0
+
+    def add(self, task, ns, requests):
+        frames, waiter, delay = follow(task)
+        who = "request" if id(task) in requests else "task"
+        if not frames or who == "task" and delay >= SHORT:
+            return
+        if is_of_thread(waiter):
+            who = "thread"
+        key = who, frames
+        if key not in self.sums and len(self.sums) >= STACKS:
+            return
+        self.sums[key] = self.sums.get(key, 0) + ns
+        self.changed.add(key)
+
+    def tell(self, state, t):
+        if t - self.told >= channel.SERVER_FLUSH_NS:
+            self.told = t
+            for who, frames in self.changed:
+                places = [(code.co_filename, line, getattr(code, "co_qualname", code.co_name)) for code, line in frames]
+                state.channel.put((AWAIT, (who, channel.encode(places), self.sums[who, frames])))
+            self.changed.clear()
+        state.after_step(t)
+
+
+def follow(task):
+    """The frames of a task's coroutines, outermost first, the future on which the innermost waits, and how long it sleeps, if it does."""
+    first, inside, delay, deep = None, deque(maxlen=INSIDE), 0, 0
+    while True:
+        coroutine = task.get_coro()
+        while type(coroutine) in _AWAITED and deep < DEEPEST:
+            deep += 1
+            frame, awaited = _AWAITED[type(coroutine)]
+            frame, coroutine = getattr(coroutine, frame), getattr(coroutine, awaited)
+            if frame is None:
+                break
+            first = first or (frame.f_code, frame.f_lineno)
+            inside.append((frame.f_code, frame.f_lineno))
+            if frame.f_code.co_name == "sleep" and frame.f_code.co_filename.endswith("asyncio/tasks.py"):
+                delay = frame.f_locals.get("delay", 0)
+        waiter = getattr(task, "_fut_waiter", None)
+        left = [one for one in getattr(waiter, "_children", ()) if not one.done()] if type(waiter).__name__ == "_GatheringFuture" else [waiter]
+        waiter = left[0] if left else waiter
+        if type(waiter).__module__ not in _FUTURES or not hasattr(waiter, "get_coro") or deep >= DEEPEST:
+            break
+        task = waiter
+    frames = tuple(inside) if first is None or inside[0] is first or len(inside) < INSIDE else (first, *inside)
+    return frames, waiter, delay if type(delay) in (int, float) else 0
+
+
+def is_of_thread(waiter):
+    """Whether a thread of a pool gives a future its result."""
+    if type(waiter).__module__ not in _FUTURES:
+        return False
+    return any(getattr(call, "__qualname__", "").startswith("_chain_future.") for call, _ in waiter._callbacks or ())
