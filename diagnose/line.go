@@ -83,6 +83,8 @@ type LoopLines struct {
 	Looks      float64
 	// Awaits are the lines on which coroutines of a server wait, the reason first. Their seconds are not in Seconds.
 	Awaits []LoopLine
+	// InThreads are the seconds of all coroutines of requests whose answer a thread of a pool makes.
+	InThreads float64
 }
 
 // LoopLine is one of them. Its Share is of all samples.

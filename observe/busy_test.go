@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -38,9 +39,9 @@ func TestThreadsThatWorkAreFound(t *testing.T) {
 	go work()
 	works, busy := <-tid, busyThreads{}
 	busy.findBusy(os.Getpid())
-	path := fmt.Sprintf("/proc/self/task/%d/stat", works)
-	before, _ := coreTicks(path)
-	leash.Wait(t, "the thread to have worked", func() bool { now, _ := coreTicks(path); return now >= before+busyTicks })
+	path := fmt.Sprintf("/proc/self/task/%d/schedstat", works)
+	before, _ := readOnCores(path)
+	leash.Wait(t, "the thread to have worked", func() bool { now, _ := readOnCores(path); return now.on >= before.on+wantsCore })
 	if got := busy.findBusy(os.Getpid()); !slices.Contains(got, works) {
 		t.Errorf("thread %d is not among %v", works, got)
 	}
@@ -50,4 +51,54 @@ func TestThreadsThatWorkAreFound(t *testing.T) {
 	if got := busy.findBusy(-1); got != nil {
 		t.Errorf("of no process: %v", got)
 	}
+}
+
+// On a crowded machine a thread that works gets little of a core, and waits for it the rest of the time.
+func TestAThreadThatGetsLittleOfACoreWorks(t *testing.T) {
+	tid := firstOtherThread(t)
+	now, ok := readOnCores(fmt.Sprintf("/proc/self/task/%d/schedstat", tid))
+	if !ok {
+		t.Skip("the kernel counts no core time by thread")
+	}
+	busy := busyThreads{}
+	busy.findBusy(os.Getpid())
+	busy.times[os.Getpid()][tid] = onCores{now.on - 30*time.Millisecond, now.waited - 500*time.Millisecond}
+	if got := busy.findBusy(os.Getpid()); !slices.Contains(got, tid) {
+		t.Errorf("%d is not among %v", tid, got)
+	}
+	busy = busyThreads{}
+	busy.findBusy(os.Getpid())
+	now, _ = readOnCores(fmt.Sprintf("/proc/self/task/%d/schedstat", tid))
+	busy.times[os.Getpid()][tid] = onCores{now.on - time.Millisecond, now.waited - 500*time.Millisecond}
+	if got := busy.findBusy(os.Getpid()); slices.Contains(got, tid) {
+		t.Errorf("%d only wakes, and is among %v", tid, got)
+	}
+}
+
+// firstOtherThread is a thread of this process, blocked in the kernel until the test ends.
+func firstOtherThread(t *testing.T) int {
+	tid, done := make(chan int), make(chan struct{})
+	var ends [2]int
+	if err := unix.Pipe(ends[:]); err != nil {
+		t.Fatal(err)
+	}
+	var block func()
+	block = func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			go block()
+			<-done
+			return
+		}
+		tid <- unix.Gettid()
+		_, _ = unix.Read(ends[0], make([]byte, 1))
+		close(done)
+	}
+	go block()
+	t.Cleanup(func() {
+		_ = unix.Close(ends[1])
+		<-done
+		_ = unix.Close(ends[0])
+	})
+	return <-tid
 }

@@ -30,20 +30,21 @@ var holdsBy = kindsByFile{
 type waitKind int
 
 const (
-	holds   waitKind = iota // for something outside of the program, or a timer
-	forLock                 // which another coroutine has
-	forTask                 // for what another coroutine, or a thread, is to give
-	idles                   // for work
+	holds    waitKind = iota // for something outside of the program, or a timer
+	forLock                  // which another coroutine has
+	forTask                  // for what another coroutine, or a thread, is to give
+	inThread                 // for a thread of a pool that works for it
+	idles                    // for work
 )
 
 // kindOfAwait is why a coroutine waits, by the functions that its line awaits, and the kind of its line.
 func kindOfAwait(s recording.Stack) (waitKind, diagnose.Kind) {
 	inner, call := s.Places[len(s.Places)-1], s.Places[min(1, len(s.Places)-1)]
 	switch {
-	case strings.Contains(inner.File, "anyio/") && strings.Contains(inner.Function, "CapacityLimiter"):
+	case slices.ContainsFunc(s.Places, func(p recording.Place) bool { return strings.HasPrefix(p.Function, "CapacityLimiter.") }):
 		return holds, diagnose.ThreadPool
 	case s.Awaits == recording.OfThread, strings.Contains(inner.Function, "run_sync_in_worker_thread"):
-		return idles, ""
+		return inThread, ""
 	case !strings.HasPrefix(call.File, "asyncio/") && startsWithAny(call.File, serves), startsWithAny(inner.File, []string{"uvicorn/lifespan/"}):
 		return idles, "" // it serves
 	}
@@ -90,7 +91,7 @@ func (a awaits) secondsOf(why waitKind) float64 {
 
 // findAwaits finds the lines on which coroutines of the server's requests wait, the reason first. Those that wait for a
 // lock or for another coroutine come behind what that one waits for.
-func (l filler) findAwaits() (lines []diagnose.LoopLine) {
+func (l filler) findAwaits() (lines []diagnose.LoopLine, inThreads float64) {
 	requests := awaits{map[waitKind]*diagnose.LoopLines{}, map[waitKind]map[string]int{}}
 	others := awaits{map[waitKind]*diagnose.LoopLines{}, map[waitKind]map[string]int{}}
 	for _, pid := range l.serverPIDs() {
@@ -113,7 +114,7 @@ func (l filler) findAwaits() (lines []diagnose.LoopLine) {
 	if requests.secondsOf(forTask) > requests.secondsOf(holds) { // another task keeps back what they are to be given
 		sources = slices.Insert(sources, 0, others.lines[holds])
 	}
-	all := requests.secondsOf(holds) + requests.secondsOf(forLock) + requests.secondsOf(forTask) + requests.secondsOf(idles)
+	all := requests.secondsOf(holds) + requests.secondsOf(forLock) + requests.secondsOf(forTask) + requests.secondsOf(inThread)
 	for _, source := range sources {
 		if source == nil {
 			continue
@@ -126,5 +127,5 @@ func (l filler) findAwaits() (lines []diagnose.LoopLine) {
 	for i := range lines {
 		lines[i].Share = stoker.Exactly(min(1, lines[i].Seconds/max(all, lines[i].Seconds)))
 	}
-	return lines
+	return lines, requests.secondsOf(inThread)
 }

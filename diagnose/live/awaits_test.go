@@ -42,15 +42,15 @@ func TestTheLineThatACoroutineAwaits(t *testing.T) {
 			"task;/srv/app.py:25 batcher;asyncio/tasks.py:476 wait_for": 14,
 		}, 9, diagnose.Timer},
 		"all threads are taken": {map[string]float64{
-			"request;anyio/_backends/_asyncio.py:9 CapacityLimiter.__aenter__;anyio/_backends/_asyncio.py:20 CapacityLimiter.acquire_on_behalf_of": 80,
-			"request;anyio/to_thread.py:63 run_sync;anyio/_backends/_asyncio.py:976 AsyncIOBackend.run_sync_in_worker_thread":                      90,
-		}, 20, diagnose.ThreadPool},
+			"request;anyio/_backends/_asyncio.py:20 CapacityLimiter.acquire_on_behalf_of;asyncio/locks.py:213 Event.wait":     80,
+			"request;anyio/to_thread.py:63 run_sync;anyio/_backends/_asyncio.py:976 AsyncIOBackend.run_sync_in_worker_thread": 90,
+		}, 213, diagnose.ThreadPool},
 		"a body that comes slowly": {map[string]float64{
 			"request;uvicorn/protocols/http/h11_impl.py:9 RequestResponseCycle.receive;asyncio/locks.py:213 Event.wait": 30,
 		}, 213, diagnose.Client},
 		"threads have it": {map[string]float64{"thread;/srv/app.py:137 predict;asyncio/threads.py:25 to_thread": 40}, 0, ""},
 	} {
-		lines := awaited(c.stacks).findAwaits()
+		lines, _ := awaited(c.stacks).findAwaits()
 		if c.line == 0 {
 			if len(lines) > 0 {
 				t.Errorf("%s: %v", name, lines)
@@ -65,10 +65,11 @@ func TestTheLineThatACoroutineAwaits(t *testing.T) {
 
 // The line before which most requests wait for a lock is told beside the one on which its owner waits.
 func TestTheLockThatIsHeldOverAWait(t *testing.T) {
-	lines := diagnose.LoopLines{Awaits: awaited(map[string]float64{
+	found, _ := awaited(map[string]float64{
 		"request;/srv/app.py:136 predict;asyncio/locks.py:15 __aenter__;asyncio/locks.py:114 Lock.acquire": 45,
 		"request;/srv/app.py:131 upload;httpx/_client.py:9 AsyncClient.send":                               11,
-	}).findAwaits()}
+	}).findAwaits()
+	lines := diagnose.LoopLines{Awaits: found}
 	if line, found := lines.BeforeLock(); !found || line.Own.Line != 136 {
 		t.Errorf("%+v, %v", line, found)
 	}
@@ -103,5 +104,26 @@ func TestRequestsThatGoToAnotherProcess(t *testing.T) {
 	}
 	if line, found := l.LoopLines.FirstWork(); !found || line.Own.Line != 68 || line.Kind != diagnose.Messages {
 		t.Errorf("%+v, %v", line, found)
+	}
+}
+
+// Of 74 requests at a time 38 wait for a thread, and of the threads that others have nearly all wait for another service:
+// a larger pass has nobody to take.
+func TestRequestsThatWaitForNoPass(t *testing.T) {
+	l := awaited(map[string]float64{
+		"request;anyio/_backends/_asyncio.py:20 CapacityLimiter.acquire_on_behalf_of;asyncio/locks.py:213 Event.wait":     760,
+		"request;anyio/to_thread.py:63 run_sync;anyio/_backends/_asyncio.py:976 AsyncIOBackend.run_sync_in_worker_thread": 700,
+	})
+	l.run.Series = append(l.run.Series, recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;lock;queue.py:171 get"})
+	l.LoopLines.Awaits, l.LoopLines.InThreads = l.findAwaits()
+	l.LoopLines.Lines = []diagnose.LoopLine{
+		{Line: diagnose.Line{Kind: diagnose.Held}, Seconds: 86, Asleep: 86}, {Line: diagnose.Line{Kind: diagnose.DeviceWait}, Seconds: 2},
+	}
+	l.Requests.Flight, l.Requests.Batch, l.Requests.None, l.Requests.Count = 74, 1, 0, 500
+	if q := l.askPassesSmall(); q.Score > 0 {
+		t.Errorf("passes are too small with %.2f: %s", q.Score, q.Answer)
+	}
+	if l.LoopLines.Awaits = nil; l.waitElsewhere() < 30 || l.waitElsewhere() > 40 {
+		t.Errorf("%.0f wait elsewhere, expected those of the threads", l.waitElsewhere())
 	}
 }

@@ -40,6 +40,7 @@ func (l filler) fillServer() {
 	l.LoopLines = l.findServerLines()
 	l.nameGarbage()
 	_, l.OnDevice = sumInsides(l.Costs.Window)
+	r.Flight = max(min(r.Batch, r.Flight), r.Flight-l.waitElsewhere())
 	l.FewerPasses = measure.FewerPasses(r, l.Costs.Window)
 	l.NobodyAsks, l.CacheIsFull = l.askNobody(), l.askCacheFull()
 	if idle := l.idleOfServer(); !math.IsNaN(idle) {
@@ -48,6 +49,31 @@ func (l filler) fillServer() {
 		l.DeviceWaitsForLaunch = l.askServerLaunches()
 		l.DeviceBusy = l.askServerBusy()
 	}
+}
+
+// waitElsewhere is how many requests at a time, in the mean, wait for something that no pass of the model gives: another
+// service, a timer, a thread of a pool, their client.
+func (l filler) waitElsewhere() float64 {
+	var coroutines, threads, works float64
+	for _, line := range l.LoopLines.Awaits {
+		if line.Kind != diagnose.Held {
+			coroutines += line.Seconds
+		}
+	}
+	told := slices.ContainsFunc(l.run.All(recording.FetchStack), func(s recording.Series) bool { // a lock may be the model's
+		return strings.Contains(s.Subject, ";loop;"+string(recording.AwaitsLock)+";")
+	})
+	for _, line := range l.LoopLines.Lines {
+		if slices.Contains(diagnose.HoldRequests, line.Kind) && line.Locked < line.Seconds/2 && (told || line.Kind != diagnose.Held) {
+			threads += line.Seconds
+		} else {
+			works += line.Seconds
+		}
+	}
+	if threads > 0 { // looks follow some threads of a pool, and all coroutines that wait for one
+		threads = max(threads, l.LoopLines.InThreads*threads/(threads+works))
+	}
+	return (coroutines + threads) / (l.To - l.From)
 }
 
 // askServerBusy asks of the time in which requests are there what askDeviceBusy asks of all.
@@ -88,7 +114,8 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 		return p
 	}
 	works, awaited := l.sumWork()/(l.To-l.From), math.Inf(1)
-	if l.LoopLines.Seconds < seenEnough*stat.Or(r.PassShare, 0)*(l.To-l.From) {
+	ofPasses := stat.Or(r.PassShare, 1-r.None) // of passes that are not seen, all the time with requests
+	if l.LoopLines.Seconds < seenEnough*ofPasses*(l.To-l.From) && !l.seesWaits() {
 		// threads of the passes live too short for looks: so much of the idle time at least has one that wants a core
 		wants := l.wantsCore()
 		works = max(works, stat.Or(wants, 0)-(1-idle)-p.Unasked)
@@ -101,6 +128,12 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	p.Awaited = max(0, min(awaited, rest-p.Unnamed-l.LoopLines.SecondsOf(diagnose.Queueing)/(l.To-l.From)))
 	p.Unnamed = rest - p.Awaited
 	return p
+}
+
+// seesWaits reports whether looks tell for what requests wait.
+func (l filler) seesWaits() bool {
+	line, found := l.LoopLines.FirstHeld()
+	return found && (line.Own.File != "" || line.Kind != diagnose.Held)
 }
 
 // wantsCore is the share of the time in which one of the server's processes had a thread on a core, or waiting
@@ -178,13 +211,18 @@ func (l filler) askCacheFull() diagnose.Quantity {
 // known by its samples.
 func (l filler) askPassesSmall() diagnose.Quantity {
 	r, p := l.Requests, l.Parts
+	r.Flight = max(min(r.Batch, r.Flight), r.Flight-l.waitElsewhere())
 	waiting := r.InFlightAsked() / r.Batch
 	if math.IsNaN(waiting) || r.Count < fewRequests {
 		return diagnose.Quantity{}
 	}
+	besides := ""
+	if r.Flight < l.Requests.Flight {
+		besides = " besides those that wait for something else"
+	}
 	q := diagnose.AskShare("Do several requests wait for each that a pass takes?", waiting, diagnose.WaitingPerSample, "").
 		WithEvidence(waiting, "requests", string(recording.InFlight),
-			"%s requests are there at a time, and a pass of the model takes %s", quantity.About(r.InFlightAsked()),
+			"%s requests are there at a time%s, and a pass of the model takes %s", quantity.About(r.InFlightAsked()), besides,
 			quantity.About(r.Batch))
 	q.Answer = fmt.Sprintf("%s requests for each sample of a pass", quantity.About(waiting))
 	busy := (1 - l.idleOfServer()) / (1 - p.Unasked) // they wait for what takes most of the time
@@ -263,7 +301,7 @@ func (l filler) findServerLines() diagnose.LoopLines {
 			cmp.Compare(a.String(), b.String()))
 	})
 	holdersFirst(all.Lines)
-	all.Awaits = l.findAwaits()
+	all.Awaits, all.InThreads = l.findAwaits()
 	return all
 }
 
@@ -337,7 +375,7 @@ func rankOfServer(line diagnose.LoopLine) int {
 var notServing = append([]diagnose.Kind{diagnose.Awaiting, diagnose.Queueing}, diagnose.OfDevice...)
 
 // serverPIDs are the processes that take requests, and the one that runs the model. One that has loaded torch and takes
-// requests is called a trainer, though the model runs in another.
+// requests is called a trainer, though the model runs in another. So is a replica, whose passes are not seen if it compiles.
 func (l filler) serverPIDs() (pids []int) {
 	pids = append(pids, l.Costs.Window.PID)
 	for _, p := range l.run.Facts.Processes {
@@ -345,7 +383,7 @@ func (l filler) serverPIDs() (pids []int) {
 		if !serves {
 			serves = l.run.Find(recording.RequestsCame, fmt.Sprintf("process/%d", p.PID)) != nil
 		}
-		if serves && p.PID != l.Costs.Window.PID {
+		if serves = serves || p.Device >= 0 && p.Role == recording.RoleTrainer; serves && p.PID != l.Costs.Window.PID {
 			pids = append(pids, p.PID)
 		}
 	}
@@ -359,7 +397,10 @@ var waitsForWork = []string{
 }
 
 // spins are the files of libraries in which an idle thread waits on a core.
-var spins = []string{"vllm/distributed/utils.py", "vllm/distributed/device_communicators/shm_broadcast.py"}
+var spins = []string{
+	"ray/_private/workers/default_worker.py", // native code of Ray's waits beneath it
+	"vllm/distributed/utils.py", "vllm/distributed/device_communicators/shm_broadcast.py",
+}
 
 // serves are the files of libraries that a program calls to serve, until it ends.
 var serves = []string{
