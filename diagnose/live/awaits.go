@@ -45,19 +45,21 @@ func kindOfAwait(s recording.Stack) (waitKind, diagnose.Kind) {
 		return holds, diagnose.ThreadPool
 	case s.Awaits == recording.OfThread, strings.Contains(inner.Function, "run_sync_in_worker_thread"):
 		return inThread, ""
-	case !strings.HasPrefix(call.File, "asyncio/") && startsWithAny(call.File, serves), startsWithAny(inner.File, []string{"uvicorn/lifespan/"}):
-		return idles, "" // it serves
+	case !strings.HasPrefix(call.File, "asyncio/") && startsWithAny(call.File, serves), startsWithAny(inner.File, []string{"uvicorn/lifespan/"}),
+		strings.HasSuffix(inner.Function, "__sleep0"):
+		return idles, "" // it serves, or is about to go on
 	}
+	own := s.Places[0].Own()
 	for _, p := range s.Places {
-		if kind := holdsBy.find(p.File); kind != "" && !p.Own() {
+		if kind := holdsBy.find(p.File); kind != "" && (own || kind == diagnose.Client) {
 			return holds, kind
 		}
-		if p.File == "asyncio/tasks.py" && (p.Function == "sleep" || p.Function == "wait_for") {
+		if own && p.File == "asyncio/tasks.py" && (p.Function == "sleep" || p.Function == "wait_for") {
 			return holds, diagnose.Timer
 		}
 	}
 	switch ofLocks := inner.File == "asyncio/locks.py" || strings.Contains(inner.Function, "Lock."); {
-	case !s.Places[0].Own(), inner.Own(), inner.File == "asyncio/queues.py", strings.HasPrefix(inner.Function, "Event."):
+	case !own, inner.Own(), inner.File == "asyncio/queues.py", strings.HasPrefix(inner.Function, "Event."):
 		return forTask, diagnose.Held
 	case ofLocks:
 		return forLock, diagnose.Held

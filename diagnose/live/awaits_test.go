@@ -48,6 +48,10 @@ func TestTheLineThatACoroutineAwaits(t *testing.T) {
 		"a body that comes slowly": {map[string]float64{
 			"request;uvicorn/protocols/http/h11_impl.py:9 RequestResponseCycle.receive;asyncio/locks.py:213 Event.wait": 30,
 		}, 213, diagnose.Client},
+		"a library yields": {map[string]float64{
+			"request;asyncio/tasks.py:640 sleep;asyncio/tasks.py:634 __sleep0": 30,
+			"request;/srv/app.py:9 predict;asyncio/locks.py:114 Lock.acquire":  3,
+		}, 9, diagnose.Held},
 		"threads have it": {map[string]float64{"thread;/srv/app.py:137 predict;asyncio/threads.py:25 to_thread": 40}, 0, ""},
 	} {
 		lines, _ := awaited(c.stacks).findAwaits()

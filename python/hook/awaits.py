@@ -6,7 +6,6 @@ Limits. A coroutine that runs is on its thread's stack. What an asynchronous gen
 """
 
 import sys
-from _collections import deque
 from time import monotonic_ns
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 
@@ -16,11 +15,12 @@ AWAIT = '{"k":"await","who":"%s","frames":%s,"for":%d}'
 EVERY_NS = channel.SECOND // 10
 REST = 200  # times as long as a look took, at least, until the next
 TASKS = 32  # that one look follows; of more one in so many
-INSIDE = 12  # frames that are kept of a chain, the innermost, besides the outermost
+INSIDE = 6  # frames that are kept of a chain: the innermost, those from the program's own line on, and the outermost
 DEEPEST = 128
 STACKS = 64  # different ones of a process; what comes later is not counted
 SHORT = 1.0  # seconds: a task that is no request's and sleeps longer makes no batch, it is a clock of the program's own [J]
 _AWAITED = {CoroutineType: ("cr_frame", "cr_await"), GeneratorType: ("gi_frame", "gi_yieldfrom"), AsyncGeneratorType: ("ag_frame", "ag_await")}
+LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "<stoker>/", "<frozen ")
 _FUTURES = ("_asyncio", "asyncio.futures", "asyncio.tasks")
 
 looks = {}  # by the id of their event loop
@@ -101,7 +101,7 @@ class Awaits(object):
 
 def follow(task):
     """The frames of a task's coroutines, outermost first, the future on which the innermost waits, and how long it sleeps, if it does."""
-    first, inside, delay, deep = None, deque(maxlen=INSIDE), 0, 0
+    chain, delay, deep = [], 0, 0
     while True:
         coroutine = task.get_coro()
         while type(coroutine) in _AWAITED and deep < DEEPEST:
@@ -110,8 +110,7 @@ def follow(task):
             frame, coroutine = getattr(coroutine, frame), getattr(coroutine, awaited)
             if frame is None:
                 break
-            first = first or (frame.f_code, frame.f_lineno)
-            inside.append((frame.f_code, frame.f_lineno))
+            chain.append((frame.f_code, frame.f_lineno))
             if frame.f_code.co_name == "sleep" and frame.f_code.co_filename.endswith("asyncio/tasks.py"):
                 delay = frame.f_locals.get("delay", 0)
         waiter = getattr(task, "_fut_waiter", None)
@@ -120,8 +119,20 @@ def follow(task):
         if type(waiter).__module__ not in _FUTURES or not hasattr(waiter, "get_coro") or deep >= DEEPEST:
             break
         task = waiter
-    frames = tuple(inside) if first is None or inside[0] is first or len(inside) < INSIDE else (first, *inside)
-    return frames, waiter, delay if type(delay) in (int, float) else 0
+    return shorten(chain), waiter, delay if type(delay) in (int, float) else 0
+
+
+def shorten(chain):
+    """The frames that tell where a chain waits: the HTTP client that it awaits may be twenty deep."""
+    if len(chain) <= 2 * INSIDE:
+        return tuple(chain)
+    own = len(chain) - INSIDE
+    for at in range(len(chain) - 1, 0, -1):
+        file = chain[at][0].co_filename
+        if not any(part in file for part in LIBRARIES):
+            own = min(own, at)
+            break
+    return (chain[0], *chain[own : own + INSIDE][: len(chain) - INSIDE - own], *chain[-INSIDE:])
 
 
 def is_of_thread(waiter):

@@ -128,6 +128,30 @@ class Awaiting(FakeCase):
         self.assertGreater(sums["task", "other wait_for"], 0.9, sums)
         self.assertEqual([names for _, names in sums if "clock" in names], [])
 
+    def test_the_own_line_of_a_deep_chain_is_told(self):
+        """An HTTP client of a library may be twenty coroutines deep."""
+        self.write(self.fake, "site-packages", {"deep.py": """
+            import asyncio
+            async def ask(depth): await (ask(depth - 1) if depth else asyncio.Event().wait())
+        """})
+        found = self.serve("""
+    sys.path.insert(0, %r)
+    import deep
+    async def directly(scope, receive, send): await deep.ask(30)
+    async def one(app):
+        task = asyncio.ensure_future(RequestResponseCycle("/predict").run_asgi(app))
+        await asyncio.wait([task], timeout=0.7)
+        task.cancel()
+        await asyncio.wait([task])
+    asyncio.run(one(directly))
+        """ % (str(self.fake) + "/site-packages"))
+        stacks = [[name.rpartition(".")[2] for _, _, name in r["frames"]] for r in found.of("await") if r["who"] == "request"]
+        self.assertTrue(stacks)
+        for names in stacks:
+            self.assertIn("directly", names)
+            self.assertEqual(names[-1], "wait")
+            self.assertLessEqual(len(names), 13)
+
     def test_what_a_thread_of_a_pool_has_is_told_so(self):
         found = self.serve("""
     import threading
