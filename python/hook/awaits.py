@@ -13,8 +13,8 @@ from . import channel, guarded, now
 
 AWAIT = '{"k":"await","who":"%s","frames":%s,"for":%d}'
 EVERY_NS = channel.SECOND // 10
-REST = 200  # times as long as a look took, at least, until the next
-TASKS = 32  # that one look follows; of more one in so many
+REST = 500  # times as long as a look took, at least, until the next
+TASKS = 8  # that one look follows; of more one in so many
 INSIDE = 6  # frames that are kept of a chain: the innermost, those from the program's own line on, and the outermost
 DEEPEST = 128
 STACKS = 64  # different ones of a process; what comes later is not counted
@@ -110,7 +110,7 @@ def follow(task):
             frame, coroutine = getattr(coroutine, frame), getattr(coroutine, awaited)
             if frame is None:
                 break
-            chain.append((frame.f_code, frame.f_lineno))
+            chain.append(frame)
             if frame.f_code.co_name == "sleep" and frame.f_code.co_filename.endswith("asyncio/tasks.py"):
                 delay = frame.f_locals.get("delay", 0)
         waiter = getattr(task, "_fut_waiter", None)
@@ -119,20 +119,21 @@ def follow(task):
         if type(waiter).__module__ not in _FUTURES or not hasattr(waiter, "get_coro") or deep >= DEEPEST:
             break
         task = waiter
-    return shorten(chain), waiter, delay if type(delay) in (int, float) else 0
+    frames = tuple((frame.f_code, frame.f_lineno) for frame in shorten(chain))  # the number of a line is computed each time
+    return frames, waiter, delay if type(delay) in (int, float) else 0
 
 
 def shorten(chain):
     """The frames that tell where a chain waits: the HTTP client that it awaits may be twenty deep."""
     if len(chain) <= 2 * INSIDE:
-        return tuple(chain)
+        return chain
     own = len(chain) - INSIDE
     for at in range(len(chain) - 1, 0, -1):
-        file = chain[at][0].co_filename
+        file = chain[at].f_code.co_filename
         if not any(part in file for part in LIBRARIES):
             own = min(own, at)
             break
-    return (chain[0], *chain[own : own + INSIDE][: len(chain) - INSIDE - own], *chain[-INSIDE:])
+    return chain[:1] + chain[own : own + INSIDE][: len(chain) - INSIDE - own] + chain[-INSIDE:]
 
 
 def is_of_thread(waiter):
