@@ -62,7 +62,8 @@ func (r *recorder) awaits(now float64) {
 				Loading: recording.Loading{PID: p.PID, Outside: true}, Asleep: true,
 				Awaits: recording.Awaits(a.Who), Places: stack.PlacesOfCoroutine(a.Frames),
 			}
-			if s.Awaits == recording.OfTask && !stack.IsOwn(a.Frames[0].File) && slices.ContainsFunc(s.Places, recording.Place.Own) {
+			own := slices.ContainsFunc(s.Places, recording.Place.Own)
+			if s.Awaits == recording.OfTask && own && !stack.IsOwn(a.Frames[0].File) {
 				s.Awaits = recording.OfRequest // a framework began it, as a middleware does for a request
 			}
 			if len(s.Places) > 0 {

@@ -13,15 +13,14 @@ import (
 // holdsBy has the libraries in which a request waits, and no core works for it.
 var holdsBy = kindsByFile{
 	{diagnose.Client, []string{
-		"gunicorn/http/", "gunicorn/sock.py", "waitress/channel.py", "wsgiref/", "starlette/requests.py", "uvicorn/protocols/",
-		"aiohttp/web_response.py", "aiohttp/web_request.py", "aiohttp/streams.py",
+		"gunicorn/http/", "gunicorn/sock.py", "waitress/channel.py", "wsgiref/", "starlette/requests.py",
+		"uvicorn/protocols/", "aiohttp/web_response.py", "aiohttp/web_request.py", "aiohttp/streams.py",
 	}},
 	{diagnose.Service, []string{
-		"urllib3/", "urllib/", "requests/", "http/client.py", "logging/handlers.py", "httpx/", "httpcore/", "aiohttp/client",
-		"aiohttp/connector.py", "aiohttp/http_websocket.py",
-		"redis/", "psycopg", "asyncpg/", "pymysql/", "aiomysql/", "pymongo/", "motor/", "sqlalchemy/", "botocore/", "boto3/",
-		"aiobotocore/", "openai/", "grpc/_channel.py", "grpc/aio/_call.py", "aio_pika/", "confluent_kafka/", "aiokafka/",
-		"asyncio/streams.py",
+		"urllib3/", "urllib/", "requests/", "http/client.py", "logging/handlers.py", "httpx/", "httpcore/",
+		"aiohttp/client", "aiohttp/connector.py", "redis/", "psycopg", "asyncpg/", "pymysql/", "aiomysql/", "pymongo/",
+		"motor/", "sqlalchemy/", "botocore/", "boto3/", "aiobotocore/", "openai/", "grpc/_channel.py",
+		"grpc/aio/_call.py", "aio_pika/", "confluent_kafka/", "aiokafka/", "asyncio/streams.py",
 	}},
 	{diagnose.Timer, []string{"asyncio/timeouts.py", "ray/serve/batching.py"}},
 }
@@ -37,11 +36,14 @@ const (
 	idles                    // for work
 )
 
+// limitsThreads reports whether a function is that of anyio's limit on threads, of which Starlette has one.
+func limitsThreads(p recording.Place) bool { return strings.HasPrefix(p.Function, "CapacityLimiter.") }
+
 // kindOfAwait is why a coroutine waits, by the functions that its line awaits, and the kind of its line.
 func kindOfAwait(s recording.Stack) (waitKind, diagnose.Kind) {
 	inner, call := s.Places[len(s.Places)-1], s.Places[min(1, len(s.Places)-1)]
 	switch {
-	case slices.ContainsFunc(s.Places, func(p recording.Place) bool { return strings.HasPrefix(p.Function, "CapacityLimiter.") }):
+	case slices.ContainsFunc(s.Places, limitsThreads):
 		return holds, diagnose.ThreadPool
 	case s.Awaits == recording.OfThread, strings.Contains(inner.Function, "run_sync_in_worker_thread"):
 		return inThread, ""
@@ -116,7 +118,10 @@ func (l filler) findAwaits() (lines []diagnose.LoopLine, inThreads float64) {
 	if requests.secondsOf(forTask) > requests.secondsOf(holds) { // another task keeps back what they are to be given
 		sources = slices.Insert(sources, 0, others.lines[holds])
 	}
-	all := requests.secondsOf(holds) + requests.secondsOf(forLock) + requests.secondsOf(forTask) + requests.secondsOf(inThread)
+	all := 0.0
+	for _, why := range []waitKind{holds, forLock, forTask, inThread} {
+		all += requests.secondsOf(why)
+	}
 	for _, source := range sources {
 		if source == nil {
 			continue

@@ -51,8 +51,8 @@ func (l filler) fillServer() {
 	}
 }
 
-// waitElsewhere is how many requests at a time, in the mean, wait for something that no pass of the model gives: another
-// service, a timer, a thread of a pool, their client.
+// waitElsewhere is how many requests at a time, in the mean, wait for something that no pass of the model gives:
+// another service, a timer, a thread of a pool, their client.
 func (l filler) waitElsewhere() float64 {
 	var coroutines, threads, works float64
 	for _, line := range l.LoopLines.Awaits {
@@ -60,11 +60,13 @@ func (l filler) waitElsewhere() float64 {
 			coroutines += line.Seconds
 		}
 	}
-	told := slices.ContainsFunc(l.run.All(recording.FetchStack), func(s recording.Series) bool { // a lock may be the model's
+	// without a word on locks any wait may be for the model's
+	told := slices.ContainsFunc(l.run.All(recording.FetchStack), func(s recording.Series) bool {
 		return strings.Contains(s.Subject, ";loop;"+string(recording.AwaitsLock)+";")
 	})
 	for _, line := range l.LoopLines.Lines {
-		if slices.Contains(diagnose.HoldRequests, line.Kind) && line.Locked < line.Seconds/2 && (told || line.Kind != diagnose.Held) {
+		held := slices.Contains(diagnose.HoldRequests, line.Kind) && !isQueueing(line)
+		if held && (told || line.Kind != diagnose.Held) {
 			threads += line.Seconds
 		} else {
 			works += line.Seconds
@@ -375,7 +377,8 @@ func rankOfServer(line diagnose.LoopLine) int {
 var notServing = append([]diagnose.Kind{diagnose.Awaiting, diagnose.Queueing}, diagnose.OfDevice...)
 
 // serverPIDs are the processes that take requests, and the one that runs the model. One that has loaded torch and takes
-// requests is called a trainer, though the model runs in another. So is a replica, whose passes are not seen if it compiles.
+// requests is called a trainer, though the model runs in another. So is a replica, whose passes are not seen if it
+// compiles.
 func (l filler) serverPIDs() (pids []int) {
 	pids = append(pids, l.Costs.Window.PID)
 	for _, p := range l.run.Facts.Processes {

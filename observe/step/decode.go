@@ -287,7 +287,8 @@ func (r *hookRecord) clean() {
 		*items = (*items)[:min(len(*items), maxItems)]
 	}
 	for i := range r.Frames {
-		r.Frames[i].File, r.Frames[i].Function = safe.Text(r.Frames[i].File, maxText), safe.Text(r.Frames[i].Function, maxText)
+		f := &r.Frames[i]
+		f.File, f.Function = safe.Text(f.File, maxText), safe.Text(f.Function, maxText)
 	}
 	for _, list := range []*[]string{&r.Transforms, &r.Own, &r.Drew, &r.Generators} {
 		*list = (*list)[:min(len(*list), maxNames)]
