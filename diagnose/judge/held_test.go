@@ -19,6 +19,9 @@ func TestFindHeld(t *testing.T) {
 		if found := findHeld(of) != nil; found != c.found {
 			t.Errorf("%+v is found: %v", c, found)
 		}
+		if of.Requests.None = 0; findHeld(of) != nil {
+			t.Errorf("%+v is found of a server", c)
+		}
 	}
 	of := diagnose.NewCase()
 	of.Findings = []diagnose.Finding{{Name: diagnose.FindingInterpreterLock, Share: 0.4}}

@@ -162,6 +162,9 @@ const heldMuch = 0.3
 // findHeld returns the evidence that the launching thread of a live run is held, by the device or by other threads of its
 // process; nil if that is not much of its steps.
 func findHeld(c *diagnose.Case) []diagnose.Evidence {
+	if c.Requests.Known() {
+		return nil // an answer needs its pass: a server waits for the device, and may have nobody to answer next
+	}
 	for _, f := range c.Findings {
 		switch {
 		case f.Name == diagnose.FindingInterpreterLock:
