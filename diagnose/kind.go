@@ -628,7 +628,7 @@ var kindWords = map[Kind][2]string{
 		"requests or answers go to another process through a queue, which pickles them and copies the bytes",
 		"send large arrays through shared memory (multiprocessing.shared_memory, tensors after share_memory_() through " +
 			"torch.multiprocessing), and through the queue their names alone. Send less: uint8, compressed as it came, " +
-			"decoded where the model is. LitServe: fast_queue=True",
+			"decoded by the process that has the model. LitServe: fast_queue=True",
 	},
 	Timer: {
 		"a request waits there for a timer: a sleep, or a batch that waits for more requests",
@@ -645,8 +645,8 @@ var kindWords = map[Kind][2]string{
 	ThreadPool: {
 		"a request waits there for a thread: all of the pool are taken",
 		"let handlers that wait for other services be async def with await: they need no thread. If they cannot: more " +
-			"threads (FastAPI, Starlette: anyio.to_thread.current_default_thread_limiter().total_tokens, 40 by default; " +
-			"waitress: threads; gunicorn: --threads). More bring nothing if they wait for one lock or for a core",
+			"threads (FastAPI, Starlette: anyio.to_thread.current_default_thread_limiter().total_tokens, 40 by default, " +
+			"waitress: threads, gunicorn: --threads). More bring nothing if they wait for one lock or for a core",
 	},
 	Client: {
 		"the client sends its request, or takes its answer, slowly",

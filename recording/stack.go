@@ -142,6 +142,12 @@ func stackOf(subject string) (s Stack, ok bool) {
 	return s, err == nil
 }
 
+// IsLocked reports whether the subject of a FetchStack series is that of a thread that waits for a lock.
+func IsLocked(subject string) bool {
+	s, ok := stackOf(subject)
+	return ok && s.Awaits == AwaitsLock
+}
+
 func placeOf(text string) (p Place) {
 	p.File = text
 	if at := strings.LastIndexByte(text, ' '); at >= 0 {

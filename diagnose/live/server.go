@@ -62,7 +62,7 @@ func (l filler) waitElsewhere() float64 {
 	}
 	// without a word on locks any wait may be for the model's
 	told := slices.ContainsFunc(l.run.All(recording.FetchStack), func(s recording.Series) bool {
-		return strings.Contains(s.Subject, ";loop;"+string(recording.AwaitsLock)+";")
+		return recording.IsLocked(s.Subject)
 	})
 	for _, line := range l.LoopLines.Lines {
 		held := slices.Contains(diagnose.HoldRequests, line.Kind) && !isQueueing(line)
