@@ -280,7 +280,7 @@ func TestAStartIsToldByWhatItShows(t *testing.T) {
 				p.burst(at+9000, 90, 10, wgmma)
 			}
 		},
-		"a few gaps": func(p *tape) {
+		"gaps in which the host works": func(p *tape) {
 			for i := range 5 {
 				p.burst(100_000*float64(i), 90, 2, wgmma)
 			}

@@ -182,7 +182,8 @@ func (a *Analysis) judgeDevice(index int32) Device {
 	a.cover(&d)
 	a.charge(&d)
 	d.Opening, d.Joining = a.opening(&d)
-	if d.startUp(a.countAllocations(&d)) || d.Seen <= 1 && a.worksOnce(&d) {
+	allocations := a.countAllocations(&d)
+	if d.startUp(allocations) || d.Seen <= 1 && (a.worksOnce(&d) || allocations > 0 && a.stopsOnce(&d)) {
 		d.StartUp = true
 		a.charge(&d)
 	}
@@ -239,6 +240,14 @@ func (a *Analysis) worksOnce(d *Device) bool {
 		longest += gap
 	}
 	return float64(longest) >= inFewGaps*float64(d.WindowLength())
+}
+
+// stopsOnce reports whether one gap between pieces of work, in which nothing of the host was recorded, is most of a
+// recording of a framework's program: what a first call compiles or loads. Of a pass that comes again the allocator
+// would have the memory.
+func (a *Analysis) stopsOnce(d *Device) bool {
+	p := d.Places[Unrecorded]
+	return a.framed && p.From > d.From && p.To < d.To && float64(p.Time) >= inFewGaps*float64(d.WindowLength())
 }
 
 // countAllocations is how many calls in a device's window allocate or free memory.

@@ -45,7 +45,7 @@ func (c *inquiry) whatStarts() string {
 	}
 	switch {
 	case first < other:
-		return "a few gaps in which the host works between its first calls"
+		return "gaps in which the host works between first calls"
 	case c.Parts.Exchange > 0:
 		return "contexts, modules, first allocations and first collectives"
 	}
