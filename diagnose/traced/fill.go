@@ -246,8 +246,8 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 	c.DeviceWaitsInLongGaps = diagnose.AskShare("Does the device wait for the host in gaps of "+diagnose.LongGapText+
 		" and more?", t.parts.Long, diagnose.HostGaps, "").
 		WithEvidence(t.parts.Long, "ratio", "trace.host",
-			"the device waits for the host %s of the window in gaps of %s%s", quantity.Percent(t.parts.Long),
-			t.describeLongGaps(), t.describeHeldHost())
+			"the device waits for the host %s of the window in gaps of %s%s%s", quantity.Percent(t.parts.Long),
+			t.describeLongGaps(), t.describeHeldHost(), t.leaveOutRecorder())
 	for _, q := range []*diagnose.Quantity{&c.DeviceWaitsForLaunch, &c.DeviceWaitsInLongGaps} {
 		q.Score *= 1 - c.DeviceBusy.Score // the gaps of a device that works nearly all the time limit nothing
 	}

@@ -125,19 +125,13 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	}
 	f := diagnose.NewFinding(diagnose.FindingHostWork)
 	t.weigh(&f, t.d.LongWork)
-	cause := idle.Python
-	for _, c := range []idle.Cause{idle.HostCode, idle.CPUOp, idle.Unrecorded} {
-		if t.d.Places[c].Time > t.d.Places[cause].Time {
-			cause = c
-		}
-	}
-	place := t.d.Places[cause]
-	t.locateCause(&f, cause)
+	place := t.longestWork()
+	t.locateGap(&f, place)
 	t.grounds.HostWork.First = t.isFirst(place)
-	t.grounds.HostWork.Once = t.countSteps() <= 1 && 2*(place.To-place.From) >= t.d.LongWork
+	t.grounds.HostWork.Once = t.countSteps() <= 1 && 2*place.Time >= t.d.LongWork
 	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s, while the launching thread does "+
 		"other work, for up to %s at a time", quantity.Percent(share), t.describeLongGaps(),
-		quantity.AboutSeconds(toSeconds(place.To-place.From)))
+		quantity.AboutSeconds(toSeconds(place.Time)))
 	if t.grounds.HostWork.First {
 		f.Text += ", before the first kernel"
 	}
@@ -146,6 +140,27 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	t.grounds.HostWork.In = function
 	f.Advice = t.hostAdvice(function)
 	return f, true
+}
+
+// longestWork is the gap with most of the host's own work: the rest of a gap may be launches, or work that waits.
+func (t *filler) longestWork() (most idle.Place) {
+	gap := idle.Place{From: math.MinInt64}
+	for s := range t.all.Slices(t.d, t.d.From, t.d.To) {
+		if s.Gap[0] != gap.From {
+			gap = idle.Place{From: s.Gap[0], To: s.Gap[1]}
+		}
+		if !s.LongWork() {
+			continue
+		}
+		gap.Time += s.To - s.From
+		if s.To-s.From > gap.Slice.To-gap.Slice.From {
+			gap.Slice = s
+		}
+		if gap.Time > most.Time {
+			most = gap
+		}
+	}
+	return most
 }
 
 // What functions are about, by parts of their names in lower case.

@@ -2,6 +2,7 @@ package traced
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -46,13 +47,18 @@ func (t *filler) findPageableCopies() (diagnose.Finding, bool) {
 
 // printCopies prints how many there are and the verb.
 func printCopies(n float64) string {
-	switch {
-	case n == 1:
+	if n == 1 {
 		return "1 copy comes"
-	case n == float64(int(n)):
-		return fmt.Sprintf("%.0f copies come", n)
 	}
-	return fmt.Sprintf("%.1f copies come", n)
+	return printCount(n) + " copies come"
+}
+
+// printCount prints a mean of counts, with a decimal if it is none that could be counted.
+func printCount(n float64) string {
+	if n == math.Trunc(n) {
+		return fmt.Sprintf("%.0f", n)
+	}
+	return fmt.Sprintf("%.1f", n)
 }
 
 func (t *filler) findSerialCopies() (diagnose.Finding, bool) {
@@ -80,9 +86,9 @@ func (t *filler) findDeviceCopies() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingDeviceCopies)
 	t.weigh(&f, in.Alone)
 	t.locateWork(&f, in.Largest)
-	f.Text = fmt.Sprintf("copies within the device take %s of the window, %.1f%s: they cross no link, and "+
+	f.Text = fmt.Sprintf("copies within the device take %s of the window, %s%s: they cross no link, and "+
 		"move what is on the device already",
-		quantity.Percent(t.d.Share(in.Alone)), float64(in.Count)/t.countSteps(), t.sayPerStep())
+		quantity.Percent(t.d.Share(in.Alone)), printCount(float64(in.Count)/t.countSteps()), t.sayPerStep())
 	f.Advice = "look for .contiguous(), .clone(), cat and index_copy_ around the place: write results at once to the " +
 		"place that needs them (out=, a slice of a buffer made once)"
 	return f, true

@@ -77,3 +77,11 @@ func (t *filler) describeRecorder() string {
 		quantity.AboutSeconds(frameCost.Low*t.frames),
 		quantity.AboutSeconds(min(window, frameCost.High*t.frames)), quantity.Percent(t.recorder))
 }
+
+// leaveOutRecorder says of a share that the recorder's own time is no part of it.
+func (t *filler) leaveOutRecorder() string {
+	if t.recorder == 0 {
+		return ""
+	}
+	return ", the recorder's own time left out"
+}
