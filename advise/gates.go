@@ -599,5 +599,18 @@ func (g *gain) weigh() (Fix, *Rejected) {
 	if !g.worthIt(g.fix.Forecast) && !boundOnly(*g.fix) {
 		return Fix{}, &Rejected{Name: g.fix.Name, Why: notWorth(g.fix.Forecast)}
 	}
+	g.settleStep()
 	return *g.fix, nil
+}
+
+// settleStep makes the forecast step the judged one over the gain: gates may have lowered the gain, and the replay may
+// play the median where the verdict is about the mean.
+func (g *gain) settleStep() {
+	s, now := g.fix.Forecast.Speedup, g.check.Recorded
+	if g.verdict.HasSteps {
+		now = g.costs.Step
+	}
+	if now *= max(1, g.edit.Batch); s.Known() && g.fix.Forecast.Step.Known() && now > 0 {
+		g.fix.Forecast.Step = stoker.Interval{Low: now / s.High, Point: now / s.Point, High: now / s.Low}
+	}
 }

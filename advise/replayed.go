@@ -221,6 +221,7 @@ func (a adviser) replayable() *replay.Trace {
 
 // proposeReplayed plans by playing the run's timeline again with each change.
 func (a adviser) proposeReplayed(t *replay.Trace) (plan Plan) {
+	countOutliers(t, a.verdict)
 	check := t.Check()
 	plan.Replay = &check
 	if len(a.run.Facts.Loaders) > 0 && a.idleKnown() && !a.isStarved() {
@@ -380,6 +381,7 @@ func WhatIf(run *recording.Run, v diagnose.Verdict, changes []stoker.Change) (Pl
 		changes[i].From = found[changes[i].Setting]
 	}
 	edit, _ := replay.EditOf(changes)
+	countOutliers(t, v)
 	fix := Fix{
 		Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: riskOfAll(changes),
 		Forecast: t.Forecast(edit), Untested: isUntested(changes),
@@ -387,23 +389,46 @@ func WhatIf(run *recording.Run, v diagnose.Verdict, changes []stoker.Change) (Pl
 	fix.Notes = append(fix.Forecast.Notes, sayFewer(t, changes)...)
 	check := t.Check()
 	by := adviser{run: run, verdict: v, costs: v.Costs}.onEvidence(t)
-	g := gain{evidence: by, trace: t, check: check, edit: edit, fix: &fix}
+	g := gain{evidence: by, trace: t, check: check, edit: edit, fix: &fix, played: true}
 	fix.Notes = append(fix.Notes, g.keepToJudged()...)
+	g.keepBelowIdle() // the plan does so, too
+	g.settleStep()
 	return Plan{Fixes: []Fix{fix}, Replay: &check}, nil
 }
 
-// keepToJudged makes a forecast one of the steps that are judged, where those of the replay begin with the program's
-// start, and says which steps it is about, where they are others.
+// countOutliers has a replay count all judged steps, where the verdict is about their mean and the usual one is another.
+func countOutliers(t *replay.Trace, v diagnose.Verdict) {
+	same := func(step float64) bool { return math.Abs(step/v.Costs.Step-1) <= sameStep }
+	if c := t.Check(); v.HasSteps && same(c.Mean) && !same(c.Recorded) {
+		t.CountAll()
+	}
+}
+
+// keepToJudged makes a forecast one of the steps that are judged, where those of the replay are others: they begin with
+// the program's start, they are parts of judged ones, or of several steps.
 func (g *gain) keepToJudged() []string {
 	played, judged := g.check.Recorded, g.costs.Step
 	switch lead := g.lead(); {
 	case lead > 0:
 		g.takeOff(lead)
-	case g.verdict.HasSteps && math.Abs(played/judged-1) > sameStep:
-		return []string{fmt.Sprintf("this is about steps of %s, which are replayed, and the verdict about steps of %s",
+	case g.verdict.HasSteps && judged > (1+sameStep)*played:
+		g.addRest(judged - played)
+		return []string{fmt.Sprintf("%s of each judged step, %s long, are replayed: the rest is taken to stay",
 			quantity.AboutSeconds(played), quantity.AboutSeconds(judged))}
+	case g.verdict.HasSteps && played > (1+sameStep)*judged:
+		return []string{fmt.Sprintf("the replay plays the judged steps, of %s, as parts of steps of %s",
+			quantity.AboutSeconds(judged), quantity.AboutSeconds(played))}
 	}
 	return nil
+}
+
+// addRest makes a gain one of steps that are longer than those of the replay: what is saved is saved of the whole.
+func (g *gain) addRest(rest float64) {
+	s, batches := &g.fix.Forecast.Speedup, max(1, g.edit.Batch)
+	for _, end := range []*float64{&s.Low, &s.Point, &s.High} {
+		after := batches * g.check.Recorded / *end
+		*end = batches * (g.check.Recorded + rest) / (after + batches*rest)
+	}
 }
 
 // sayFewer says how many of the workers that are asked for do as much, if half of them do.
@@ -411,6 +436,9 @@ func sayFewer(t *replay.Trace, changes []stoker.Change) []string {
 	at := slices.IndexFunc(changes, func(c stoker.Change) bool { return c.Setting == stoker.NumWorkers })
 	if at < 0 {
 		return nil
+	}
+	if !t.Loads() {
+		return []string{"no batch is loaded in the steps that are replayed: num_workers changes nothing there"}
 	}
 	asked, _ := changes[at].To.(int)
 	enough := predict.CountEnough(asked, func(workers int) float64 {

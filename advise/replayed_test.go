@@ -105,7 +105,7 @@ func TestWhatIf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := advise.WhatIf(run, diagnose.Verdict{}, changes)
+	plan, err := advise.WhatIf(run, judge.Judge(run), changes)
 	if err != nil || len(plan.Fixes) != 1 || plan.Replay == nil {
 		t.Fatalf("%+v %v", plan, err)
 	}

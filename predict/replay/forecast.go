@@ -21,7 +21,7 @@ func (t *Trace) Check() Check {
 func (t *Trace) checkReplay() Check {
 	p := t.startPlay()
 	p.runAll()
-	t.uneven = t.supply.saturated || uneven(p.stepTimes())
+	t.uneven = t.byMean || t.supply.saturated || uneven(p.stepTimes())
 	t.unedited = t.typical(p.stepTimes())
 	c := Check{
 		Recorded: t.recordedStep() / 1e9, Mean: mean(t.playRecorded().stepTimes()) / 1e9, Replayed: t.unedited / 1e9,

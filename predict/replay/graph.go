@@ -58,6 +58,7 @@ type Trace struct {
 	late     float64              // LateShare; NaN not asked yet
 	unedited float64              // a step of the replay without an edit, ns
 	uneven   bool                 // its steps are
+	byMean   bool                 // they are counted as if they were
 
 	usual int64 // the same in the median, of work that had nothing to wait for
 }

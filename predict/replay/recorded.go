@@ -10,6 +10,9 @@ func (t *Trace) Several() bool {
 	return slices.ContainsFunc(t.loads, func(l load) bool { return l.by == others })
 }
 
+// Loads reports whether batches are loaded in the recording.
+func (t *Trace) Loads() bool { return len(t.loads) > 0 }
+
 // leastStarved is the share of the steps that have to wait for batches before the waits say what
 // workers can deliver. [J]
 const leastStarved = 0.03
@@ -68,10 +71,13 @@ func uneven(steps []int64) bool {
 	return math.Abs(mean(sorted[:n])-middle) > unevenSteps*middle
 }
 
+// CountAll makes a step of the replay the mean of the judged ones: a verdict counts those that stand out, too.
+func (t *Trace) CountAll() { t.byMean, t.check = true, nil }
+
 // typical returns the time of one step. It is the median, which outliers do not change, but the
 // mean of uneven steps, because only the mean counts how many come.
 func (t *Trace) typical(steps []int64) float64 {
-	if t.supply.saturated || uneven(steps) { // workers that take turns deliver in bursts
+	if t.byMean || t.supply.saturated || uneven(steps) { // workers that take turns deliver in bursts
 		return mean(steps)
 	}
 	return median(steps)

@@ -1,0 +1,140 @@
+package traced_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace"
+)
+
+func runOf(t *testing.T, events []string) *recording.Run {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "trace.json")
+	if err := os.WriteFile(file, []byte("["+strings.Join(events, ",\n")+"]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, err := trace.Read(context.Background(), []string{file}, trace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// Of a gap in which launched work waits as well, the host's own work is only its part.
+func TestHostWorkIsNoLongerThanItIs(t *testing.T) {
+	events := launched(1, "aten::mm", 0, 20, "sgemm", 20, 500)
+	events = append(events, launched(2, "aten::linspace", 510, 2500, "sgemm", 6500, 500)...)
+	for i := range 20 {
+		at := 7000 + 520*float64(i)
+		events = append(events, launched(3+i, "aten::mm", at-100, 20, "sgemm", at, 500)...)
+	}
+	s := screenOf(t, events)
+	at := slices.IndexFunc(s.verdict.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingHostWork })
+	if at < 0 {
+		t.Fatalf("no host-work: %s", s.all)
+	}
+	f := s.verdict.Findings[at]
+	if !strings.Contains(f.Text, "up to 2.48 ms at a time") {
+		t.Error(f.Text)
+	}
+}
+
+// One gap in which nothing was recorded, in a pass that allocates its memory, is a start. A pass whose memory is there
+// comes again.
+func TestAGapThatComesOnce(t *testing.T) {
+	pass := func(allocates bool) (events []string) {
+		for i := range 300 {
+			at := 30 * float64(i)
+			if i >= 100 {
+				at += 300_000
+			}
+			events = append(events, launched(i+1, "aten::mul", at, 20, "elementwise", at+20, 10)...)
+			if allocates && i == 120 {
+				events = append(events, span("cuda_runtime", "cudaMalloc", 7, at+1, 12, ""))
+			}
+		}
+		return events
+	}
+	for allocates, class := range map[bool]diagnose.Class{true: diagnose.StartUp, false: diagnose.CPUBound} {
+		if s := screenOf(t, pass(allocates)); s.verdict.Class != class {
+			t.Errorf("allocates %v: %s, want %s", allocates, s.lead.Verdict, class)
+		}
+	}
+}
+
+// steps are marked steps, microseconds, each of as many kernels of 10 us as the host launches in 100 us each.
+func steps(lengths ...int) (events []string) {
+	at, id := 0.0, 0
+	for n, kernels := range lengths {
+		events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", n), 7, at, 100*float64(kernels), ""))
+		for range kernels {
+			id++
+			events = append(events, launched(id, "aten::mul", at, 90, "elementwise", at+90, 10)...)
+			at += 100
+		}
+	}
+	return events
+}
+
+// A step that stands out counts in the verdict, and so in what a change makes of the steps. No gain of idle time is more
+// than there is, asked for or not.
+func TestWhatIfCountsAllJudgedSteps(t *testing.T) {
+	run := runOf(t, steps(20, 20, 20, 20, 80, 20, 20, 20, 20, 20))
+	v := judge.Judge(run)
+	if median := 2e-3; v.Costs.Step < 1.2*median {
+		t.Fatalf("steps of %v", v.Costs.Step)
+	}
+	changes, err := replay.Changes("cuda_graphs=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := advise.WhatIf(run, v, changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := plan.Fixes[0].Forecast
+	if all := f.Speedup.Point * f.Step.Point; math.Abs(all/v.Costs.Step-1) > 1e-6 || math.Abs(plan.Replay.Recorded/v.Costs.Step-1) > 0.05 {
+		t.Errorf("%.2fx and then %v: of steps of %v, not %v", f.Speedup.Point, f.Step.Point, all, v.Costs.Step)
+	}
+	if most := 1 / (1 - v.Idle); f.Speedup.High > most+1e-9 {
+		t.Errorf("%v, and without idle time %.2fx", f.Speedup, most)
+	}
+	for _, fix := range advise.Rank(run, v).Fixes {
+		batches := 1.0
+		if fix.Changes[0].Setting == stoker.BatchSize {
+			batches = 2
+		}
+		got := fix.Forecast.Speedup.Point * fix.Forecast.Step.Point / batches
+		if fix.Forecast.Speedup.Known() && math.Abs(got/v.Costs.Step-1) > 1e-6 {
+			t.Errorf("%s: %v, then %v of %v", fix.Name, fix.Forecast.Speedup, fix.Forecast.Step, v.Costs.Step)
+		}
+	}
+}
+
+// Workers that nobody asks for a batch change nothing, and no number of them is enough.
+func TestWorkersOfNoLoader(t *testing.T) {
+	run := runOf(t, steps(20, 20, 20, 20, 20))
+	changes, err := replay.Changes("num_workers=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := advise.WhatIf(run, judge.Judge(run), changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(plan.Fixes[0].Notes, "\n"); strings.Contains(notes, "as much as") || !strings.Contains(notes, "no batch is loaded") {
+		t.Errorf("%q", notes)
+	}
+}
