@@ -396,7 +396,7 @@ func WhatIf(run *recording.Run, v diagnose.Verdict, changes []stoker.Change) (Pl
 	return Plan{Fixes: []Fix{fix}, Replay: &check}, nil
 }
 
-// countOutliers has a replay count all judged steps, where the verdict is about their mean and the usual one is another.
+// countOutliers has a replay count all steps that are judged, where their mean is another than the usual one.
 func countOutliers(t *replay.Trace, v diagnose.Verdict) {
 	same := func(step float64) bool { return math.Abs(step/v.Costs.Step-1) <= sameStep }
 	if c := t.Check(); v.HasSteps && same(c.Mean) && !same(c.Recorded) {
