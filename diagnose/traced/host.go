@@ -21,7 +21,7 @@ func fillHost(c *diagnose.Case, run *recording.Run) {
 	t := run.Timeline
 	all := t.End - t.Start
 	if run.Facts.StepsFrom == recording.OneRun {
-		if c.HostReceives = findReceiving(t); len(c.HostReceives) > 0 {
+		if c.HostReceives = findReceiving(t); len(c.HostReceives) > 0 || len(run.Facts.GPUs) > 0 {
 			return
 		}
 		c.CPUWork = diagnose.AddEvidence(nil, float64(len(t.Host.Start)), "operators", "trace.host",

@@ -76,7 +76,7 @@ func (m *merger) buildTrace() (*Trace, error) {
 	b.t.Dropped = b.countDropped()
 	m.readFacts(b, out)
 	if isTimeline {
-		out.describeTimeline()
+		out.describeTimeline(s.placed)
 		return out, nil
 	}
 	marks, missing := "ProfilerStep marks", "The trace has no ProfilerStep marks (call prof.step() in the loop)"

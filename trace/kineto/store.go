@@ -32,6 +32,7 @@ type recordStore struct {
 	dropped [numWhy]int64
 	lost    int64 // of dropped, work of a device with an impossible time
 	strange map[string]int64
+	placed  bool // operators of a timeline stand in the lane of a GPU
 }
 
 // indexTables translate one scanner's indices to the store's.

@@ -16,6 +16,7 @@ const timelineOp = "Op"
 // plane is what a process of a timeline holds.
 type plane struct {
 	host           bool // operators
+	placed         bool // of a GPU
 	device, stream int32
 	again          bool // work of other planes once more
 	unknown        bool
@@ -33,7 +34,7 @@ func planeOf(name string) (p plane, known bool) {
 	case strings.HasSuffix(lower, "/memcpy"):
 		p.again = true
 	case !work:
-		p.host = strings.HasPrefix(lower, "/job:") || strings.Contains(lower, "cpu:")
+		p.host, p.placed = strings.HasPrefix(lower, "/job:") || strings.Contains(lower, "cpu:"), strings.Contains(lower, "gpu:")
 		return p, p.host
 	default:
 		p.device = number32(rowNumber([]byte(device[strings.LastIndexByte(device, ':')+1:])))
@@ -115,6 +116,7 @@ func (s *recordStore) adoptNode(l *looseRecord, p *plane, nodes map[string]int64
 	case p.again:
 		s.dropped[shadowWhy]++
 	case p.host:
+		s.placed = s.placed || p.placed
 		call := l.name
 		if l.task >= 0 { // as XProf writes it
 			call = s.addName(s.names[l.task] + ":" + name)
@@ -156,12 +158,18 @@ func isFirstRun(t *recording.Timeline) bool {
 	return false
 }
 
-// describeTimeline fills in what a timeline is: one run of a graph.
-func (tr *Trace) describeTimeline() {
+// describeTimeline fills in what a timeline is: one run of a graph. placed is whether operators stand in the lane of a
+// GPU, whose work older versions list nowhere.
+func (tr *Trace) describeTimeline(placed bool) {
 	tr.Facts.Software.Framework = recording.TensorFlowGraphs
 	tr.Steps, tr.Facts.StepsFrom = []recording.Step{wholeStep(tr.Timeline)}, recording.OneRun
 	tr.Warnings = slices.Clone(tr.Facts.Damage)
-	if len(tr.Timeline.Device.Start) == 0 {
+	switch {
+	case len(tr.Timeline.Device.Start) > 0:
+	case placed:
+		tr.Facts.GPUs = append(tr.Facts.GPUs, recording.GPU{Name: "a GPU, in whose lane operators stand"})
+		tr.Warnings = append(tr.Warnings, recording.NoDeviceWork+"operators stand in the lane of a GPU, with the host's times.")
+	default:
 		tr.Warnings = append(tr.Warnings, recording.NoDeviceWork+"all operators ran on the CPU. The host's side was read.")
 	}
 }

@@ -122,6 +122,10 @@ var otherDatabases = []struct{ table, format, hint string }{
 		"record as JSON: rocprofv3 --sys-trace --output-format json -- COMMAND",
 	},
 	{
+		"KERN", "a database of rocprof",
+		"record as JSON: rocprofv3 --sys-trace --output-format json -- COMMAND",
+	},
+	{
 		"CANN_API", "a database of Ascend's profiler",
 		"give the trace_view.json or msprof_*.json beside it (export_type Text of torch_npu, msprof --export=on)",
 	},
