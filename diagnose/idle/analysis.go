@@ -36,6 +36,7 @@ type Process struct {
 	Start, End int64 // of its host events
 
 	steps []span // on the host's clock
+	runs  bool   // marks tell that steps went before the recording
 }
 
 // Device is what one device did in its judged window. Nanoseconds.
@@ -86,6 +87,8 @@ type Device struct {
 
 	Long   int64 // time of the host's causes in gaps of 2 ms and more, and in long ranges: no launch takes that long
 	Ranged int64 // of Long, the part in shorter gaps
+
+	Touched int64 // of Long, the part in shorter gaps that end as the host touches managed memory
 
 	LongOnce int64 // of Long, what happens once
 
@@ -291,7 +294,7 @@ const longRange = 500_000
 // charge adds up the slices of the window.
 func (a *Analysis) charge(d *Device) {
 	d.Causes, d.Places, d.Short, d.AfterSync = [Causes]int64{}, [Causes]Place{}, [Causes]Place{}, [2]int64{}
-	d.Long, d.Ranged, d.LongOnce, d.LongAllocator, d.LongWork, d.BeforeTiny = 0, 0, 0, 0, 0, 0
+	d.Long, d.Ranged, d.Touched, d.LongOnce, d.LongAllocator, d.LongWork, d.BeforeTiny = 0, 0, 0, 0, 0, 0, 0
 	waits := a.waits(d)
 	var gap [Causes]Place
 	last := [2]int64{math.MinInt64, math.MinInt64}
@@ -313,7 +316,7 @@ func (a *Analysis) charge(d *Device) {
 			default:
 			}
 		case s.Cause.Host() && s.Touch:
-			d.Long += length
+			d.Long, d.Touched = d.Long+length, d.Touched+length
 		case s.ranged() || s.bare(a):
 			d.Long, d.Ranged = d.Long+length, d.Ranged+length
 		}

@@ -23,7 +23,7 @@ func (a *Analysis) cutStart(d *Device) {
 	if made, works := a.contextMade(d); made > begin && d.To-works >= made-max(begin, d.From) {
 		begin, setsUp = made, true // the device works for longer than that: it is judged
 	}
-	if setsUp && begin > d.From && begin < d.To {
+	if setsUp && begin > d.From && begin < d.To && !(d.Process >= 0 && a.Processes[d.Process].runs) {
 		d.Start = begin - d.From
 		d.From, d.To = begin, min(d.To, max(end, begin))
 	}
@@ -88,11 +88,11 @@ func (a *Analysis) cutEdge(d *Device) {
 	seen := d.Start > 0 && (long || len(works) >= judgedWorks) // the program's beginning: it comes once
 	short := lead < longGap && edgeShare*lead < window
 	// What ran before the recorder began is in no file, and what was queued behind it began late.
-	queued := long && !short && a.isQueued(works[0], d.From+lead/queuedEarly)
+	queued := (long || len(works) >= fewAtStart) && !short && a.isQueued(works[0], d.From+lead/queuedEarly, lead)
 	if !queued && (!a.isUnbounded(d) || short || edgeParts*lead > window && !seen) {
 		return
 	}
-	d.Edge, d.Earlier = lead, d.Start == 0 && lead >= longGap && a.isQueued(works[0], d.From+lead/queuedEarly)
+	d.Edge, d.Earlier = lead, d.Start == 0 && lead >= longGap && a.isQueued(works[0], d.From+lead/queuedEarly, lead)
 	d.From += lead
 }
 
@@ -108,10 +108,15 @@ const judgedWorks = 1000
 // the recording. [J]
 const queuedEarly = 10
 
-// isQueued reports whether the call that launched some work had returned at an instant.
-func (a *Analysis) isQueued(work int32, at int64) bool {
-	call := a.t.Device.Call[work]
-	return call >= 0 && a.t.Host.End[call] <= at
+// isQueued reports whether the call that launched some work had returned at an instant, or was inside a copy that
+// waited for the stream for most of some lead.
+func (a *Analysis) isQueued(work int32, at, lead int64) bool {
+	call, h := a.t.Device.Call[work], &a.t.Host
+	if call < 0 {
+		return false
+	}
+	copies := h.Kind[call] == recording.Runtime && a.causeRow(uint8(recording.Runtime), h.Name[call]) == rowCopies
+	return h.End[call] <= at || copies && 2*(a.t.Device.Start[work]-h.Start[call]) > lead
 }
 
 // edgeParts is how many times as long as its first gap a recording is at least, for that
@@ -189,6 +194,9 @@ func (a *Analysis) contextMade(d *Device) (made, works int64) {
 		}
 		if h.Start[i] >= first || a.causeRow(uint8(recording.Runtime), h.Name[i]) == rowSync {
 			break
+		}
+		if a.causeRow(uint8(recording.Runtime), h.Name[i]) == rowCopies {
+			break // the memory that it copies to was allocated in a context
 		}
 		if h.End[i]-h.Start[i] >= setUp {
 			return min(h.End[i], first), first

@@ -60,6 +60,7 @@ func (a *Analysis) takeSteps(steps []recording.Step) {
 				continue
 			}
 			if from >= p.end(s.Device)-1 { // a nanosecond of rounding
+				p.runs = p.runs || s.N > 1
 				p.steps = append(p.steps, span{from, to, index, s.Device, s.Phase})
 			}
 			break

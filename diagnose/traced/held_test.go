@@ -25,3 +25,13 @@ func TestAHostThatWaitsItself(t *testing.T) {
 		}
 	}
 }
+
+// Gaps of any length count where the host touches managed memory: they are not called long.
+func TestGapsThatTouchMemory(t *testing.T) {
+	for touched, want := range map[int64]string{0: "2 ms and more", 90: "touches managed memory"} {
+		f := &filler{d: &idle.Device{Long: 100, Touched: touched}}
+		if got := f.describeLongGaps(); !strings.Contains(got, want) {
+			t.Errorf("%d of 100: %q", touched, got)
+		}
+	}
+}

@@ -54,7 +54,10 @@ func (t *filler) describeGaps() []diagnose.Evidence {
 
 // describeLongGaps are the gaps that no launch explains.
 func (t *filler) describeLongGaps() string {
-	if t.d.Ranged == 0 {
+	switch {
+	case 2*t.d.Touched > t.d.Long:
+		return "any length that end as the host touches managed memory"
+	case t.d.Ranged == 0:
 		return diagnose.LongGapText + " and more"
 	}
 	return diagnose.LongGapText + " and more, or of 0.5 ms and more in which nothing is launched"

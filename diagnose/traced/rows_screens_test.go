@@ -15,10 +15,17 @@ func TestWorkFromBeforeTheRecording(t *testing.T) {
 	for name, c := range map[string]struct {
 		launched float64
 		row      diagnose.RowName
-	}{"queued": {3000, diagnose.RowEarlier}, "late": {94_900, diagnose.RowJudged}} {
+	}{
+		"queued": {3000, diagnose.RowEarlier}, "late": {94_900, diagnose.RowJudged},
+		"blocking": {14_000, diagnose.RowEarlier}, // no context: the memory that it copies to was allocated in one
+	} {
+		held := 24.0
+		if name == "blocking" {
+			held = 81_200
+		}
 		events := []string{
-			span("cpu_op", "aten::copy_", 7, c.launched-20, 45, `"External id": 1`),
-			span("cuda_runtime", "cudaMemcpyAsync", 7, c.launched, 24, `"correlation": 1, "External id": 1`),
+			span("cpu_op", "aten::copy_", 7, c.launched-20, held+21, `"External id": 1`),
+			span("cuda_runtime", "cudaMemcpyAsync", 7, c.launched, held, `"correlation": 1, "External id": 1`),
 			span("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 70, 95_100, 2,
 				`"correlation": 1, "External id": 1, "device": 0, "stream": 7, "bytes": 64`),
 			span("cpu_op", "aten::empty", 7, 10, 5, `"External id": 9999`),
