@@ -269,5 +269,25 @@ func (f *finder) cutUnits(works []int, places []int) []beat {
 			out = append(out, beat{at[i-1], at[i], i - 1})
 		}
 	}
+	if n := len(places); f.isWhole(works[places[n-2]:places[n-1]], works[places[n-1]:]) {
+		end := min(f.t.End, 2*at[n-1]-at[n-2]) // as long as the one before, with what the host does behind it
+		for _, k := range works[places[n-1]:] {
+			end = max(end, f.t.Device.End[k])
+		}
+		out = append(out, beat{at[n-1], end, n - 1})
+	}
 	return out
+}
+
+// isWhole reports whether the last unit of a recording is no shorter than the one before it.
+func (f *finder) isWhole(unit, last []int) bool {
+	if len(last) < len(unit) {
+		return false
+	}
+	for i, k := range unit {
+		if f.t.Device.Name[k] != f.t.Device.Name[last[i]] {
+			return false
+		}
+	}
+	return true
 }
