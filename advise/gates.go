@@ -204,8 +204,8 @@ func (g *gain) checkDamage() string {
 var ofDevice = []stoker.Setting{stoker.Precision, stoker.TF32, stoker.Device}
 
 func (g *gain) checkLinks() string {
-	if len(g.fix.Changes) == 0 || g.changes(ofDevice) {
-		return "" // the host's own work was seen
+	if len(g.fix.Changes) == 0 || g.changes(ofDevice) || g.changes(ofExchange) {
+		return "" // the host's own work was seen, or their own tells
 	}
 	if lost := g.shareOf(idle.Unlinked); diagnose.HidesHost(lost, g.verdict.Idle) {
 		return fmt.Sprintf("%s of the window passes before work that the file links to no launch: what the host did "+
@@ -225,7 +225,7 @@ func (g *gain) shareOf(cause idle.Cause) float64 {
 }
 
 func (g *gain) checkQueue() string {
-	if g.changes(ofDevice) {
+	if g.changes(ofDevice) || g.changes(ofExchange) { // their own work tells
 		return ""
 	}
 	if waits := g.shareOf(idle.DeviceWait); diagnose.HoldsQueue(waits, g.verdict.Idle) {
@@ -486,7 +486,7 @@ func (g *gain) checkRepeats() string {
 	case g.edit.SyncEvery > 0 && !g.verdict.Grounds.ReadsLoss():
 		return g.describeSteps() + ": whether the program needs what it waits for at once is not known"
 	case g.edit.NoAllocator:
-		return "the file shows no steps that follow each other: a first pass allocates what later ones reuse"
+		return g.describeSteps() + ": a first pass allocates what later ones reuse"
 	}
 	return ""
 }

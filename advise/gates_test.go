@@ -228,6 +228,12 @@ func TestStepsThatKeepTime(t *testing.T) {
 }
 
 // A file with one step is not told to have none, and one pass of layers is no step.
+func TestGraphsTakeMemory(t *testing.T) {
+	if risk := riskOfSetting(stoker.CUDAGraphs); risk != MemoryRisk {
+		t.Errorf("risk %q: a captured graph keeps its buffers", risk)
+	}
+}
+
 func TestFewStepsAreCounted(t *testing.T) {
 	for rule, want := range map[string]string{
 		"ProfilerStep marks": "the file holds 1 step alone", recording.WholeRecording: "the file marks no steps",

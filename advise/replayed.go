@@ -107,7 +107,7 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 			if a.verdict.Grounds.LaunchesByCompiling() {
 				add("launch a step as one graph", Code, NumericsRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
 			} else {
-				add("launch a step as one graph", Code, NoRisk, f.Advice, to(stoker.CUDAGraphs, true))
+				add("launch a step as one graph", Code, MemoryRisk, f.Advice, to(stoker.CUDAGraphs, true))
 			}
 			add("more work per launch", Flag, a.riskOfBatches(), a.twice(), to(stoker.BatchSize, "2x"))
 		case diagnose.FindingSmallGrids:

@@ -19,6 +19,7 @@ func TestExchangeAdviceKnowsTheMachine(t *testing.T) {
 		"PCIe":        {diagnose.Grounds{}, "ranks joined by NVLink", "devices"},
 		"SXM":         {diagnose.Grounds{Joined: true}, "fewer ranks for a model that fits on fewer. Larger", "NVLink"},
 		"one process": {diagnose.Grounds{OneOwner: true}, "devices joined by NVLink", "ranks"},
+		"own, served": {diagnose.Grounds{Program: diagnose.Inference, OwnReduce: true}, "fewer ranks", "gradients"},
 		"layers, SXM": {diagnose.Grounds{Program: diagnose.Training, Exchange: recording.Gradients, Joined: true}, "fits on fewer, or a one-shot", "NVLink,"},
 	} {
 		if advice := c.grounds.ExchangeAdvice(); !strings.Contains(advice, c.has) || strings.Contains(advice, c.lack) {

@@ -58,6 +58,7 @@ type HostWork struct {
 // launchers are parts of the names of calls whose own work is to launch the device's.
 var launchers = []string{
 	"PjitFunction(", "_engine_run_backward", "PjRt", "TfrtCpuExecutable", "XlaModule", "ExecuteSharded",
+	"CompiledFxGraph", "Torch-Compiled Region",
 }
 
 // Launches reports whether the work is to launch that of the device: it cannot run beside what it launches.
@@ -245,7 +246,7 @@ func (g Grounds) ExchangeAdvice() string {
 	advice := exchangeAdvice[g.Exchange]
 	if g.Exchange == recording.Weights && g.Program != Training || g.Program == UnknownProgram {
 		advice = exchangeAdvice[recording.UnknownExchange]
-	} else if g.OwnReduce && g.Exchange != recording.Activations && g.Exchange != recording.Weights {
+	} else if g.OwnReduce && g.Program == Training && g.Exchange != recording.Activations && g.Exchange != recording.Weights {
 		advice = ownReduceAdvice
 	} else if g.OwnReduce && g.Exchange == recording.Weights && !g.Sharded {
 		advice = ownGatherAdvice

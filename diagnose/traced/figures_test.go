@@ -138,3 +138,72 @@ func TestWorkersOfNoLoader(t *testing.T) {
 		t.Errorf("%q", notes)
 	}
 }
+
+// Operators in the lane of a GPU are not a CPU's, though an old timeline holds no work of streams.
+func TestATimelineOfAGPUWithoutStreams(t *testing.T) {
+	for lane, class := range map[string]diagnose.Class{"gpu:7": diagnose.Unknown, "cpu:0": diagnose.ComputeOnCPU} {
+		events := []string{fmt.Sprintf(`{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/job:localhost/replica:0/task:0/%s Compute"}}`, lane)}
+		for n := range 20 {
+			events = append(events, node(1, "MatMul", n, 100*float64(n), 80))
+		}
+		s := screenOf(t, events)
+		if s.verdict.Class != class || strings.Contains(s.all, "are on a CPU") != (class == diagnose.ComputeOnCPU) {
+			t.Errorf("%s: %s", lane, s.all)
+		}
+	}
+}
+
+// A mark with a number tells that steps went before: what such a step does before its first work is no program's start.
+func TestAStepThatOthersWentBefore(t *testing.T) {
+	for number, cut := range map[int]bool{0: true, 50: false} {
+		events := []string{
+			span("user_annotation", fmt.Sprintf("ProfilerStep#%d", number), 7, 0, 120_000, ""),
+			span("cpu_op", "aten::randperm", 7, 10, 10_000, ""),
+			span("cuda_runtime", "cudaMalloc", 7, 10_020, 1500, ""),
+		}
+		for i := range 1080 {
+			events = append(events, launched(i+1, "aten::mm", 11_600+100*float64(i), 20, "sgemm", 11_630+100*float64(i), 90)...)
+		}
+		s := screenOf(t, events)
+		if got := strings.Contains(s.all, "until the device was set up"); got != cut {
+			t.Errorf("ProfilerStep#%d: start %v\n%s", number, got, s.all)
+		}
+	}
+}
+
+// The last of several passes that are alike is one of them.
+func TestTheLastPassCounts(t *testing.T) {
+	var events []string
+	id, at := 0, 0.0
+	for range 5 {
+		for _, name := range []string{"embed", "mm", "mm", "norm", "mm", "mm", "norm", "mm", "mm", "norm", "mm", "mm", "norm", "head"} {
+			id++
+			events = append(events, launched(id, "aten::mm", at, 20, name, at+20, 80)...)
+			at += 100
+		}
+		events = append(events, span("cuda_runtime", "cudaMemcpyAsync", 7, at, 10, fmt.Sprintf(`"correlation": %d`, 9000+id)),
+			span("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 70, at+12, 50,
+				fmt.Sprintf(`"correlation": %d, "device": 0, "stream": 7, "bytes": 65536`, 9000+id)))
+		at += 100
+	}
+	if s := screenOf(t, events); !strings.Contains(s.all, "the kernels repeat 5 times, each time is taken as a step") {
+		t.Error(s.all)
+	}
+}
+
+// Long collectives cost their bytes, however many there are.
+func TestManyCollectivesAreNotAllSmall(t *testing.T) {
+	for length, small := range map[float64]bool{40: true, 2000: false} {
+		var events []string
+		at := 0.0
+		for i := range 300 {
+			events = append(events, launched(2*i+1, "aten::mm", at, 20, "sgemm", at+20, 30)...)
+			events = append(events, launched(2*i+2, "c10d::allreduce_", at+22, 20, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", at+55, length)...)
+			at += 60 + length
+		}
+		s := screenOf(t, events)
+		if !s.verdict.Has(diagnose.FindingExposedCommunication) || strings.Contains(s.all, "cost latency") != small {
+			t.Errorf("%.0f us: %s", length, s.all)
+		}
+	}
+}

@@ -12,6 +12,10 @@ import (
 // exposedTrigger: torch-tb-profiler warns at 10 %; half of that is a start value. [J]
 const exposedTrigger = 0.05
 
+// longExchange is how long a collective takes whose bytes weigh more than its latency, nanoseconds. [J] Within a node
+// one of a few bytes takes 10 to 50 us, between nodes twice as long.
+const longExchange = 200_000
+
 func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	if t.parts.Exchange < exposedTrigger {
 		return diagnose.Finding{}, false
@@ -34,7 +38,7 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window%s: %s",
 		quantity.Percent(t.parts.Exchange), apart, said)
 	many := float64(count)/t.countSteps() > diagnose.ManyExchanges
-	if many {
+	if many && time/int64(max(1, count)) < longExchange {
 		f.Text += ": so many small ones cost latency, not bytes"
 	}
 	if len(t.t.Host.Start) == 0 || t.grounds.Refuse(stoker.BucketMB) != "" { // nothing tells of gradients
