@@ -583,7 +583,31 @@ func (e evidence) gainOf(t *replay.Trace, c candidate) (*gain, bool) {
 	if e.moreWorkers(*fix) || c.name() == string(stoker.NumWorkers) {
 		fix.Mind = e.verdict.Grounds.UnknownData()
 	}
+	if edit.Graphs && e.verdict.Grounds.Program == diagnose.Inference && e.growsCache() {
+		fix.Mind = "a cache that grows by aten::cat has another shape in each step, and a graph is captured for each: " +
+			"first one of a fixed size (transformers: cache_implementation=\"static\")"
+	}
 	return &gain{evidence: e, trace: t, check: t.Check(), edit: edit, fix: fix}, true
+}
+
+// growths is how many concatenations a step has at least whose cache grows. [J] Two for each layer, and a decoder has
+// twelve layers and more; what joins heads or images has one in a place or two.
+const growths = 20
+
+// growsCache reports whether each step of a file concatenates as often as the layers of a decoder do.
+func (e evidence) growsCache() bool {
+	t, steps, n := e.run.Timeline, len(e.costs.Window.Steps), 0
+	cat := slices.Index(t.Names, "aten::cat")
+	if cat < 0 || steps <= fewRepeats {
+		return false
+	}
+	from, to := int64(1e9*e.costs.Window.Start), int64(1e9*e.costs.Window.End)
+	for i, name := range t.Host.Name {
+		if int(name) == cat && t.Host.Start[i] >= from && t.Host.Start[i] < to {
+			n++
+		}
+	}
+	return n >= growths*steps
 }
 
 // weigh returns a candidate's fix if it passes all gates and gains enough, else the gate that refused it.

@@ -111,12 +111,15 @@ const queuedEarly = 10
 // isQueued reports whether the call that launched some work had returned at an instant, or was inside a copy that
 // waited for the stream for most of some lead.
 func (a *Analysis) isQueued(work int32, at, lead int64) bool {
+	call := a.t.Device.Call[work]
+	return call >= 0 && (a.t.Host.End[call] <= at || a.waitsInCopy(work, lead))
+}
+
+// waitsInCopy reports whether the call that copies something waited for the stream for most of some time.
+func (a *Analysis) waitsInCopy(work int32, time int64) bool {
 	call, h := a.t.Device.Call[work], &a.t.Host
-	if call < 0 {
-		return false
-	}
-	copies := h.Kind[call] == recording.Runtime && a.causeRow(uint8(recording.Runtime), h.Name[call]) == rowCopies
-	return h.End[call] <= at || copies && 2*(a.t.Device.Start[work]-h.Start[call]) > lead
+	return call >= 0 && h.Kind[call] == recording.Runtime && 2*(a.t.Device.Start[work]-h.Start[call]) > time &&
+		a.causeRow(uint8(recording.Runtime), h.Name[call]) == rowCopies
 }
 
 // edgeParts is how many times as long as its first gap a recording is at least, for that
@@ -195,7 +198,7 @@ func (a *Analysis) contextMade(d *Device) (made, works int64) {
 		if h.Start[i] >= first || a.causeRow(uint8(recording.Runtime), h.Name[i]) == rowSync {
 			break
 		}
-		if a.causeRow(uint8(recording.Runtime), h.Name[i]) == rowCopies {
+		if work := a.works.members(d.Index)[0]; a.t.Device.Call[work] == int32(i) && a.waitsInCopy(work, h.End[i]-h.Start[i]) {
 			break // the memory that it copies to was allocated in a context
 		}
 		if h.End[i]-h.Start[i] >= setUp {

@@ -207,3 +207,34 @@ func TestManyCollectivesAreNotAllSmall(t *testing.T) {
 		}
 	}
 }
+
+// Graphs of a step whose cache grows are captured again and again.
+func TestGraphsOfACacheThatGrows(t *testing.T) {
+	for _, op := range []string{"aten::cat", "aten::mul"} {
+		var events []string
+		at, id := 0.0, 0
+		for n := range 8 {
+			events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", n), 7, at, 6000, ""))
+			for k := range 60 {
+				id++
+				name := "aten::mm"
+				if k%2 == 0 {
+					name = op
+				}
+				events = append(events, launched(id, name, at+100*float64(k), 90, fmt.Sprintf("kernel%d", k%7), at+100*float64(k)+90, 6)...)
+			}
+			at += 6000
+		}
+		run := runOf(t, events)
+		plan := advise.Rank(run, judge.Judge(run))
+		for _, fix := range plan.Fixes {
+			graphs := fix.Changes[0].Setting == stoker.Compile || fix.Changes[0].Setting == stoker.CUDAGraphs
+			if got := strings.Contains(fix.Mind, "aten::cat"); got != (graphs && op == "aten::cat") {
+				t.Errorf("%s: %s: %q", op, fix.Name, fix.Mind)
+			}
+		}
+		if len(plan.Fixes) == 0 {
+			t.Errorf("%s: no plan: %+v", op, plan.Rejected)
+		}
+	}
+}
