@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/internal/golden"
 )
 
@@ -48,4 +50,14 @@ func TestListHasEachRule(t *testing.T) {
 		t.Fatal("no file has a rule")
 	}
 	golden.CheckPart(t, "list.go", "rules", "\t"+strings.Join(want, ",\n\t")+",\n\t// ")
+}
+
+// What each worker does is not in the file of a framework whose pipeline has none.
+func TestPipelinesHaveNoWorkers(t *testing.T) {
+	for framework, worker := range map[string]bool{"": true, diagnose.FrameworkTensorFlow: false} {
+		v := diagnose.Verdict{Class: diagnose.TooFewWorkers, Grounds: diagnose.Grounds{Framework: framework}}
+		if _, text, _ := rules.Describe(v); strings.Contains(text, "Every worker") != worker {
+			t.Errorf("%q: %s", framework, text)
+		}
+	}
 }

@@ -38,6 +38,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 			return lockedTitle, lockedText, known
 		}
 	}
+	if v.Class == diagnose.TooFewWorkers && v.Grounds.Framework != "" {
+		return rule.Title, pipelineText, known
+	}
 	if v.Paced {
 		return pacedTitle, pacedText, known
 	}

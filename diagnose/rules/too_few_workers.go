@@ -4,6 +4,9 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
+// pipelineText is said of a framework whose pipeline runs in threads of its own: a file does not tell what each does.
+const pipelineText = "The pipeline that prepares batches takes longer than the device's work, which waits for it."
+
 var tooFewWorkers = Rule{
 	Class: diagnose.TooFewWorkers,
 	Title: "The workers are the limit",
