@@ -204,8 +204,8 @@ func (g *gain) checkDamage() string {
 var ofDevice = []stoker.Setting{stoker.Precision, stoker.TF32, stoker.Device}
 
 func (g *gain) checkLinks() string {
-	if len(g.fix.Changes) == 0 || g.changes(ofDevice) || g.changes(ofExchange) {
-		return "" // the host's own work was seen, or their own tells
+	if len(g.fix.Changes) == 0 || g.changes(ofDevice) || g.first() == stoker.Accumulation {
+		return "" // the host's own work was seen, or that of the exchange tells
 	}
 	if lost := g.shareOf(idle.Unlinked); diagnose.HidesHost(lost, g.verdict.Idle) {
 		return fmt.Sprintf("%s of the window passes before work that the file links to no launch: what the host did "+
@@ -225,7 +225,7 @@ func (g *gain) shareOf(cause idle.Cause) float64 {
 }
 
 func (g *gain) checkQueue() string {
-	if g.changes(ofDevice) || g.changes(ofExchange) { // their own work tells
+	if g.changes(ofDevice) || g.first() == stoker.Accumulation { // its own work tells
 		return ""
 	}
 	if waits := g.shareOf(idle.DeviceWait); diagnose.HoldsQueue(waits, g.verdict.Idle) {
@@ -583,31 +583,11 @@ func (e evidence) gainOf(t *replay.Trace, c candidate) (*gain, bool) {
 	if e.moreWorkers(*fix) || c.name() == string(stoker.NumWorkers) {
 		fix.Mind = e.verdict.Grounds.UnknownData()
 	}
-	if edit.Graphs && e.verdict.Grounds.Program == diagnose.Inference && e.growsCache() {
+	if edit.Graphs && e.verdict.Grounds.Grows {
 		fix.Mind = "a cache that grows by aten::cat has another shape in each step, and a graph is captured for each: " +
 			"first one of a fixed size (transformers: cache_implementation=\"static\")"
 	}
 	return &gain{evidence: e, trace: t, check: t.Check(), edit: edit, fix: fix}, true
-}
-
-// growths is how many concatenations a step has at least whose cache grows. [J] Two for each layer, and a decoder has
-// twelve layers and more; what joins heads or images has one in a place or two.
-const growths = 20
-
-// growsCache reports whether each step of a file concatenates as often as the layers of a decoder do.
-func (e evidence) growsCache() bool {
-	t, steps, n := e.run.Timeline, len(e.costs.Window.Steps), 0
-	cat := slices.Index(t.Names, "aten::cat")
-	if cat < 0 || steps <= fewRepeats {
-		return false
-	}
-	from, to := int64(1e9*e.costs.Window.Start), int64(1e9*e.costs.Window.End)
-	for i, name := range t.Host.Name {
-		if int(name) == cat && t.Host.Start[i] >= from && t.Host.Start[i] < to {
-			n++
-		}
-	}
-	return n >= growths*steps
 }
 
 // weigh returns a candidate's fix if it passes all gates and gains enough, else the gate that refused it.

@@ -40,6 +40,7 @@ type Grounds struct {
 	Serves    bool               // a server of language models runs the model, and captures graphs by its own settings
 	Made      Made               // what a trace shows to be done to its kernels
 	Reads     float64            // how often a step of a trace asks the device for a value
+	Grows     bool               // each step of a decoder makes its cache longer
 	Shaped    bool               // a trace's steps read how many results there are, again and again, and go on by that
 	HostWork  HostWork           // what a trace shows of the host's work in long gaps
 	Updates   bool               // a trace shows the optimizer's steps alone: neither model nor batch

@@ -25,7 +25,7 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
 		Serves: slices.ContainsFunc(t.t.Names, recording.ServerSign),
 		Reads:  float64(t.waits.Hidden.Count) / t.countSteps(), Kind: otherKind(run),
-		Updates: t.updatesAlone(), Shaped: t.shapedByData(),
+		Updates: t.updatesAlone(), Shaped: t.shapedByData(), Grows: t.growsCache(t.findProgram(run.Facts)),
 	}
 }
 
@@ -245,4 +245,25 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 		f.Advice = t.grounds.FitExchange(f.Advice)
 	}
 	return t.grounds.KeepSamples(f)
+}
+
+// Each step of a decoder concatenates so often at least if its cache grows. [J] Two times for each layer, and one has
+// twelve layers and more; what joins heads or images does it in a place or two.
+const growths = 20
+
+// leastGrowing is the number of steps from which a file shows that shapes change.
+const leastGrowing = 3
+
+// growsCache reports whether each step of a file that does not train concatenates as often as the layers of a decoder.
+func (t *filler) growsCache(program diagnose.Program) bool {
+	cat, n := int32(slices.Index(t.t.Names, "aten::cat")), 0
+	if cat < 0 || len(t.d.Steps) < leastGrowing || program != diagnose.Inference {
+		return false
+	}
+	for i, name := range t.t.Host.Name {
+		if name == cat && t.t.Host.Start[i] >= t.d.From && t.t.Host.Start[i] < t.d.To {
+			n++
+		}
+	}
+	return n >= growths*len(t.d.Steps)
 }

@@ -116,7 +116,7 @@ func TestRepeating(t *testing.T) {
 		}
 		m.kernel("Memcpy DtoH (Device -> Pageable)", 100*n+85)
 	}
-	m.find(t, 5, "the kernels repeat 5 times")
+	m.find(t, 6, "the kernels repeat 6 times")
 
 	m = timeline() // a recording that was cut out of one pass holds nothing but its blocks
 	for n := range int64(6) {
@@ -183,7 +183,7 @@ func TestLayersThatAreLoadedOnTheirWay(t *testing.T) {
 
 	m = timeline()
 	m.pass(1)
-	m.find(t, 9, "the kernels repeat 9 times") // an input of each would look like that
+	m.find(t, 10, "the kernels repeat 10 times") // an input of each would look like that
 
 	m = timeline()
 	m.pass(1)
@@ -197,7 +197,7 @@ func TestLayersThatAreLoadedOnTheirWay(t *testing.T) {
 	f.Name, f.Thread = append(f.Name, m.name("model.py(343): forward")), append(f.Thread, 0)
 	m.find(t, 1, "as layers of one pass do")
 	f.Name[0] = m.name("train.py(12): train_epoch") // a loop around steps encloses them as well
-	m.find(t, 9, "the kernels repeat 9 times")
+	m.find(t, 10, "the kernels repeat 10 times")
 }
 
 // What one copy after another brings before PyTorch computes anything is its model: the step begins behind that. A
