@@ -196,7 +196,9 @@ func riskOfSetting(first stoker.Setting) Risk {
 	switch {
 	case first == stoker.BatchSize || first == stoker.Accumulation:
 		return LearningRisk
-	case slices.Contains([]stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.CUDAGraphs}, first):
+	case slices.Contains([]stoker.Setting{
+		stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.CUDAGraphs,
+	}, first):
 		return MemoryRisk
 	// Inductor's kernels round in their own order
 	case first == stoker.TF32 || first == stoker.Precision || first == stoker.Compile:

@@ -247,7 +247,8 @@ func (g Grounds) ExchangeAdvice() string {
 	advice := exchangeAdvice[g.Exchange]
 	if g.Exchange == recording.Weights && g.Program != Training || g.Program == UnknownProgram {
 		advice = exchangeAdvice[recording.UnknownExchange]
-	} else if g.OwnReduce && g.Program == Training && g.Exchange != recording.Activations && g.Exchange != recording.Weights {
+	} else if g.OwnReduce && g.Program == Training && g.Exchange != recording.Activations &&
+		g.Exchange != recording.Weights {
 		advice = ownReduceAdvice
 	} else if g.OwnReduce && g.Exchange == recording.Weights && !g.Sharded {
 		advice = ownGatherAdvice

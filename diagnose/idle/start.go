@@ -198,7 +198,8 @@ func (a *Analysis) contextMade(d *Device) (made, works int64) {
 		if h.Start[i] >= first || a.causeRow(uint8(recording.Runtime), h.Name[i]) == rowSync {
 			break
 		}
-		if work := a.works.members(d.Index)[0]; a.t.Device.Call[work] == int32(i) && a.waitsInCopy(work, h.End[i]-h.Start[i]) {
+		work := a.works.members(d.Index)[0]
+		if a.t.Device.Call[work] == int32(i) && a.waitsInCopy(work, h.End[i]-h.Start[i]) {
 			break // the memory that it copies to was allocated in a context
 		}
 		if h.End[i]-h.Start[i] >= setUp {

@@ -34,7 +34,8 @@ func planeOf(name string) (p plane, known bool) {
 	case strings.HasSuffix(lower, "/memcpy"):
 		p.again = true
 	case !work:
-		p.host, p.placed = strings.HasPrefix(lower, "/job:") || strings.Contains(lower, "cpu:"), strings.Contains(lower, "gpu:")
+		p.host = strings.HasPrefix(lower, "/job:") || strings.Contains(lower, "cpu:")
+		p.placed = strings.Contains(lower, "gpu:")
 		return p, p.host
 	default:
 		p.device = number32(rowNumber([]byte(device[strings.LastIndexByte(device, ':')+1:])))
@@ -168,7 +169,8 @@ func (tr *Trace) describeTimeline(placed bool) {
 	case len(tr.Timeline.Device.Start) > 0:
 	case placed:
 		tr.Facts.GPUs = append(tr.Facts.GPUs, recording.GPU{Name: "a GPU, in whose lane operators stand"})
-		tr.Warnings = append(tr.Warnings, recording.NoDeviceWork+"operators stand in the lane of a GPU, with the host's times.")
+		tr.Warnings = append(tr.Warnings, recording.NoDeviceWork+
+			"operators stand in the lane of a GPU, with the host's times.")
 	default:
 		tr.Warnings = append(tr.Warnings, recording.NoDeviceWork+"all operators ran on the CPU. The host's side was read.")
 	}
