@@ -159,8 +159,8 @@ const littleWait = 0.03
 // heldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
 const heldMuch = 0.3
 
-// findHeld returns the evidence that the launching thread of a live run is held, by the device or by other threads of its
-// process; nil if that is not much of its steps.
+// findHeld returns the evidence that the launching thread of a live run is held, by the device or by other threads of
+// its process; nil if that is not much of its steps.
 func findHeld(c *diagnose.Case) []diagnose.Evidence {
 	if c.Requests.Known() {
 		return nil // an answer needs its pass: a server waits for the device, and may have nobody to answer next
