@@ -149,8 +149,8 @@ const leastForward = 0.15
 // noWork are kinds of a server's lines in which no core works for a request.
 var noWork = append([]Kind{Awaiting, DeviceWait, Launching}, HoldRequests...)
 
-// FirstHeld is the line on which requests wait for something else than work: of a coroutine where those wait longer than
-// threads; false without one.
+// FirstHeld is the line on which requests wait for something else than work: of a coroutine where those wait longer
+// than threads; false without one.
 func (l LoopLines) FirstHeld() (LoopLine, bool) {
 	thread, found := l.FirstOf(HoldRequests...)
 	if len(l.Awaits) > 0 && (!found || l.Awaits[0].Seconds > thread.Seconds) {
