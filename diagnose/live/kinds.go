@@ -162,14 +162,23 @@ func kindOf(s recording.Stack) diagnose.Kind {
 	if strings.Contains(own.Function, "collate") { // itself, and not a function that it calls
 		return diagnose.Collate
 	}
-	switch kind := byCall[s.Native]; {
-	case kind != "" && !slices.Contains(weakCalls, s.Native):
+	call := nativeOf(s)
+	switch kind := byCall[call]; {
+	case kind != "" && !slices.Contains(weakCalls, call):
 		return kind
 	case s.Asleep:
 		return cmp.Or(nameKind(s.Places, waitNames), diagnose.Waits)
 	default:
 		return cmp.Or(nameKind(s.Places, dataNames), kind, diagnose.Code)
 	}
+}
+
+// nativeOf is the name of the native code that a stack ends in. Functions of NumPy that are Python call its own.
+func nativeOf(s recording.Stack) string {
+	if n := len(s.Places); s.Native == "" && n > 0 && strings.HasPrefix(s.Places[n-1].File, "numpy/") {
+		return "numpy"
+	}
+	return s.Native
 }
 
 // byCall is the kind of what native code does, by the name that the sampler has for it.
@@ -222,7 +231,9 @@ var waitNames = []nameRow{
 	{diagnose.Connection, regexp.MustCompile(`(?i)(?:^|_)(?:re)?connect|handshake|log_?in(?:_|$)|open_(?:session|client)`)},
 	{diagnose.Request, regexp.MustCompile(`(?i)download|request|http|(?:^|_)(?:s3|gcs|url|bucket|blob|remote|rpc)(?:_|$)|` +
 		`get_object|(?:fetch|get|read)_(?:object|blob|url|remote)`)},
-	{diagnose.Reading, regexp.MustCompile(`(?i)nfs|lustre|fuse|(?:^|_)(?:open|stat|read|load)(?:_|$)`)},
+	{diagnose.Writing, regexp.MustCompile(`(?i)fsync|fdatasync|(?:^|_)(?:flush|commit)(?:_|$)`)},
+	{diagnose.Reading, regexp.MustCompile(`(?i)nfs|lustre|fuse|^(?:open|read|load)$|(?:^|_)(?:open|read|load)_(?:file|bytes|image|` +
+		`img|sample|item|batch|data|chunk|shard|latent|feature|tensor|array|npy|audio|clip|frame)`)},
 }
 
 // nameKind is the kind that the name of a program's function tells, the innermost first; "" unknown. Of a callable the

@@ -124,6 +124,10 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 	if l.HookMissing { // so do copies from pageable memory
 		q.Score = min(q.Score, untold)
 	}
+	if share := l.shareOfOwnWait(); share > 0 {
+		q = diagnose.AskShare("Does a line of the program wait for a disk or a program while the device is idle?",
+			min(1, share/l.Idle), diagnose.AwayWhileIdle, "what it waits for is told by its names")
+	}
 	others := w.Others >= busyCores || l.awaitsOwnProcess()
 	if away := w.shareAway(l.Idle); away >= diagnose.AwayWhileIdle.Yes && others {
 		q = diagnose.AskShare("Does the launching thread wait while others of the job work?", away,
@@ -142,6 +146,21 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 func (l filler) awaitsOwnProcess() bool {
 	seconds := l.LoopLines.SecondsOf(diagnose.Pickling)
 	return l.LoopLines.Looks >= fewLooks && seconds >= diagnose.NamedLine*l.LoopLines.Seconds
+}
+
+// shareOfOwnWait is the share of the launching thread's time in which it waits on a line that reads or writes files, or
+// runs a program; 0 if that is little. Nobody else decides how long that takes.
+func (l filler) shareOfOwnWait() float64 {
+	asleep := 0.0
+	for _, line := range l.LoopLines.Lines {
+		if line.Kind == diagnose.Disk || line.Kind == diagnose.Subprocess {
+			asleep += line.Asleep
+		}
+	}
+	if l.LoopLines.Looks < fewLooks || asleep < diagnose.NamedLine*l.LoopLines.Seconds {
+		return 0
+	}
+	return asleep / l.LoopLines.Seconds
 }
 
 // fillUnfed takes what rules may ask of a loop in which no DataLoader was seen, though the
@@ -230,7 +249,7 @@ func (l filler) askAwaiting(w whereabouts) diagnose.Quantity {
 		return diagnose.Quantity{}
 	}
 	away := w.shareAway(l.Idle)
-	if !(w.Others < busyCores) || l.awaitsOwnProcess() {
+	if !(w.Others < busyCores) || l.awaitsOwnProcess() || l.shareOfOwnWait() > 0 {
 		away = 0
 	}
 	return diagnose.AskShare("Does the launching thread wait while nothing of the job works?", away,

@@ -287,7 +287,8 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	case data != "":
 		return data
 	}
-	switch kind := byCall[s.Native]; {
+	call := nativeOf(s)
+	switch kind := byCall[call]; {
 	case s.Native == loopOfPython, strings.HasPrefix(s.Native, "torch"): // what torch works on may be on the device
 	case kind == diagnose.Programs:
 		return diagnose.Subprocess
@@ -369,7 +370,7 @@ func kindOfNames(places []recording.Place) diagnose.Kind {
 // loopWaits are the kinds in a loop for those of a data set's waits.
 var loopWaits = map[diagnose.Kind]diagnose.Kind{
 	diagnose.Queries: diagnose.Queries, diagnose.Request: diagnose.Uploading, diagnose.Connection: diagnose.Uploading,
-	diagnose.Reading: diagnose.Disk,
+	diagnose.Reading: diagnose.Disk, diagnose.Writing: diagnose.Disk,
 }
 
 // stepNames are kinds of the program's own work in its steps, by the innermost function's name. [J]

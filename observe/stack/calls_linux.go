@@ -43,7 +43,8 @@ var calls = []struct {
 		`\bif\s+(?:not\s+)?[\w.\[\]]+\s+(?:not\s+)?in\s+[\w.]+\s*(?:[:\]),}]|and\b|or\b|$)`)},
 	{"hashlib", regexp.MustCompile(`\bhashlib\.|\.hexdigest\(|\b(?:md5|sha1|sha256)\(`)},
 	{"random", regexp.MustCompile(`\brandom\.\w+\(|\brng\.\w+\(|` +
-		`\.(?:choice|choices|shuffle|permutation|multinomial|randint|randperm)\(`)},
+		`\.(?:choice|choices|shuffle|permutation|multinomial|randint|randperm|randn?|rand_like|randn_like|bernoulli)\(|` +
+		`\btorch\.normal\(|\.(?:normal|uniform|bernoulli|exponential)_\(`)},
 	{"sort", regexp.MustCompile(`\bsorted\(|\.(?:sort|argsort|argpartition|topk)\(|\bheapq\.|` +
 		`\b(?:np|numpy|torch)\.(?:unique|isin|in1d|\w+1d|percentile|quantile|median|lexsort)\(`)},
 	{"device", regexp.MustCompile(`\.cuda\(|\.to\((?:self\.)?(?:\w+\.)?(?:device|["']cuda)`)},

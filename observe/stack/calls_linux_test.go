@@ -26,6 +26,8 @@ func TestCallIn(t *testing.T) {
 		"    power = numpy.fft.rfft(frames)":                      "numpy",
 		"    field = F.conv2d(field, kernel)":                     "torch",
 		"    half = picture.astype(numpy.float32) / 255":          "numpy.convert",
+		"    eps = torch.normal(mean, std)":                       "random",
+		"    noise = torch.empty(size).normal_()":                 "random",
 		"    both = [numpy.exp(row) for row in rows]":             "loop",
 		"    return torch.as_tensor(states, dtype=torch.float32)": "array",
 		"    found = self.connection.execute(QUERY, (event,))":    "execute",
