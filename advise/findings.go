@@ -49,6 +49,10 @@ func (a adviser) removeFindings() (Fix, string) {
 			if !math.IsNaN(f.Saves) {
 				fix.Forecast = a.atMost(atRemoval(f.Saves))
 			}
+			if f.Name == diagnose.FindingManyReads && a.costs.Workers == 0 && a.costs.Fed() {
+				fix.Title = "read values from the device every 50 steps, all at once: the loop loads while the device works"
+				fix.Mind = readsDecide
+			}
 			if f.Name == diagnose.FindingLongerSteps {
 				if f.Source == "" {
 					continue

@@ -126,6 +126,9 @@ func (a adviser) bridgeEpochs(fix *Fix, lead *diagnose.Lead) {
 	fix.Title = fmt.Sprintf("make epochs longer for the loader: a sampler that goes over the data several times before it "+
 		"ends. An epoch has %.0f batches now, and the queue of %s is filled anew in each",
 		a.costs.EpochSteps, quantity.Many(workers, "worker"))
+	if workers > 0 && a.costs.EpochSteps <= float64(2*workers) {
+		fix.Title += ". Smaller batches share an epoch's work out more evenly, and alter training"
+	}
 	if workers == 0 {
 		fix.Title = "load in worker processes (num_workers, persistent_workers=True): the loop prepares the first batch by itself"
 	}

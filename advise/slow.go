@@ -3,18 +3,23 @@ package advise
 import (
 	"slices"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
 // leadWithLine puts a cheaper line before another or a free machine, if most of preparing a batch goes into that line:
-// a program is changed sooner than a machine, and then needs fewer cores. If the verdict is that other programs have
-// the cores, it comes after that.
+// a program is changed sooner than a machine, and then needs fewer cores. It also comes before more workers that run
+// out of cores long before it would. If the verdict is that other programs have the cores, it comes after that.
 func (a adviser) leadWithLine(fixes []Fix) {
 	if len(fixes) == 0 || len(a.verdict.Lines) == 0 {
 		return
 	}
 	title := fixes[0].Title
-	if title != anotherMachine && title != freeMachine && !a.startsPrograms() {
+	at := slices.IndexFunc(fixes, func(f Fix) bool { return f.Name == diagnose.SlowTransform || f.Name == CollateFn })
+	if at < 1 {
+		return
+	}
+	if title != anotherMachine && title != freeMachine && !a.startsPrograms() && !a.outdoes(fixes[at], fixes[0]) {
 		return
 	}
 	share, first := 0.0, a.verdict.Lines[0] // of its whole function
@@ -26,15 +31,25 @@ func (a adviser) leadWithLine(fixes []Fix) {
 	if share < mostOfBatch {
 		return
 	}
-	if at := slices.IndexFunc(fixes, func(f Fix) bool { return f.Name == diagnose.SlowTransform }); at > 0 {
-		to := 0
-		if title == freeMachine && a.verdict.Class == diagnose.Neighbour {
-			to = 1
-		}
-		line := fixes[at]
-		copy(fixes[to+1:], fixes[to:at])
-		fixes[to] = line
+	to := 0
+	if title == freeMachine && a.verdict.Class == diagnose.Neighbour {
+		to = 1
 	}
+	line := fixes[at]
+	copy(fixes[to+1:], fixes[to:at])
+	fixes[to] = line
+}
+
+// muchMore is how many times the gain of more workers a cheaper line may bring, from which it is said first. [J]
+const muchMore = 1.5
+
+// outdoes reports whether a cheaper line may bring much more than workers, whose limit the cores are. Of a line whose
+// work has no name, nothing is known that makes it cheaper.
+func (a adviser) outdoes(line, workers Fix) bool {
+	unnamed := []diagnose.Kind{diagnose.Code, diagnose.Waits, diagnose.Stacking}
+	return workers.Name == string(stoker.NumWorkers) && workers.Forecast.Bound == stoker.CPU &&
+		!slices.Contains(unnamed, a.verdict.Lines[0].Kind) &&
+		line.Forecast.Speedup.High >= muchMore*workers.Forecast.Speedup.High
 }
 
 // mostOfBatch is the share of preparing a batch from which a line comes before another machine. [J]

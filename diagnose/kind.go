@@ -151,7 +151,7 @@ var kindWords = map[Kind][2]string{
 			"(stoker pack FOLDER -o packed --decoded)",
 	},
 	Augmentation: {
-		"an augmentation",
+		"a transform of pictures or sound",
 		"cut out the part that is used (a crop, a clip) before you resize, resample or colour it, work on uint8 and turn " +
 			"into float last, do it on the whole batch on the device (torchvision.transforms.v2 takes tensors there), or do " +
 			"once, before training, what is not random",
@@ -364,7 +364,7 @@ var kindWords = map[Kind][2]string{
 	Converting: {
 		"data are copied or converted",
 		"first cut out the part that is used, then convert that. Store the type that is used (float32, not float64). Pictures stay " +
-			"uint8 until the batch is on the device, and become float there. A view, asarray or astype(copy=False) copies nothing",
+			"uint8 until the batch is on the device, and become float there. What maps each pixel alone: a table (cv2.LUT). A view, asarray or astype(copy=False) copies nothing",
 	},
 	Elements: {
 		"a loop in Python goes over elements",
@@ -456,7 +456,7 @@ var kindWords = map[Kind][2]string{
 			"threads. If not, as with metrics: send every so many steps, from a thread with a queue",
 	},
 	Plotting: {
-		"drawing figures",
+		"figures, or pages that show results, are made",
 		"draw once an epoch, or in another process from values that were saved",
 	},
 	Metrics: {
@@ -520,7 +520,7 @@ var kindWords = map[Kind][2]string{
 			"work there (a queue, a socket) has none at the moment, which is no fault",
 	},
 	Looping: {
-		"a loop in Python works on the host, element by element",
+		"a loop in Python works on the host",
 		"one call on whole arrays (NumPy, torch, torch._foreach_* for all parameters) instead of the loop, on the device " +
 			"if values come from there or go there, or the loop compiled (numba.njit). What needs no result of the step: " +
 			"ahead of it, in worker processes or a thread. What stays the same: once, and kept. What only logs need: every " +

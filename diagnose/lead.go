@@ -156,8 +156,12 @@ func (l *Lead) Advice() string {
 			"nothing for backward"
 	}
 	if l.Name == RowBetween && l.Every > 1 && slices.Contains(onceAtEdges, l.Line.Kind) {
-		return "do it less often, with only what is new since the last time, or, if the next step does not need its " +
+		advice := "do it less often, with only what is new since the last time, or, if the next step does not need its " +
 			"result, in a thread or a process beside the loop"
+		if l.Ranks {
+			advice += ". If one rank does it while the others wait: share it out over the ranks"
+		}
+		return advice
 	}
 	if advice := adviceOfPasses[l.Line.Kind]; l.Passes && advice != "" {
 		return advice
@@ -167,6 +171,9 @@ func (l *Lead) Advice() string {
 			"with the forward pass inside), in buckets of several MB"
 	}
 	if advice := l.Line.Kind.Advice(); advice != "" {
+		if l.Ranks && l.Every > 1 && !l.Line.Kind.IsWait() {
+			advice += ". If one rank does it while the others wait: share it out over the ranks"
+		}
 		return advice
 	}
 	return l.Class.Do()

@@ -23,7 +23,7 @@ func (a *Analysis) cutStart(d *Device) {
 	if made, works := a.contextMade(d); made > begin && d.To-works >= made-max(begin, d.From) {
 		begin, setsUp = made, true // the device works for longer than that: it is judged
 	}
-	if setsUp && begin > d.From && begin < d.To && !(d.Process >= 0 && a.Processes[d.Process].runs) {
+	if setsUp && begin > d.From && begin < d.To && (d.Process < 0 || !a.Processes[d.Process].runs) {
 		d.Start = begin - d.From
 		d.From, d.To = begin, min(d.To, max(end, begin))
 	}

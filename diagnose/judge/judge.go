@@ -34,8 +34,8 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	v.Lead = ledger.FindLead(v.Ledger, c, v.Class)
 	v.Stall, v.StallSource, v.Idle, v.Shares = c.Stall, c.StallSource, c.Idle, c.Shares
 	v.Lines, v.Grounds, v.Causes, v.Ending = c.Lines, c.Grounds, c.Causes, c.Ending
-	if held := findHeld(c); v.Class == diagnose.Unknown && v.Lead == nil && held != nil {
-		v.Class, v.Evidence = diagnose.CPUBound, held
+	if class, evidence := standsOut(c); v.Class == diagnose.Unknown && v.Lead == nil && evidence != nil {
+		v.Class, v.Evidence = class, evidence
 	}
 	if v.Class == diagnose.Unknown {
 		v.Evidence = unknownEvidence(c, v.Scores)

@@ -159,6 +159,19 @@ const littleWait = 0.03
 // heldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
 const heldMuch = 0.3
 
+// standsOut returns the class of a finding that has much of a live run's steps, where no rule decides, and its evidence.
+func standsOut(c *diagnose.Case) (diagnose.Class, []diagnose.Evidence) {
+	if held := findHeld(c); held != nil {
+		return diagnose.CPUBound, held
+	}
+	for _, f := range c.Findings {
+		if f.Name == diagnose.FindingLaunchBound && f.Share >= heldMuch {
+			return diagnose.LaunchBound, diagnose.AddEvidence(nil, f.Share, "ratio", "step.launches", "%s", f.Text)
+		}
+	}
+	return diagnose.Unknown, nil
+}
+
 // findHeld returns the evidence that the launching thread of a live run is held, by the device or by other threads of
 // its process; nil if that is not much of its steps.
 func findHeld(c *diagnose.Case) []diagnose.Evidence {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/live"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -133,7 +134,8 @@ func (f *filler) nameEdge(r *diagnose.Row) {
 		return
 	}
 	seen := live.FindLoopLines(f.run, f.Costs.Window.PID, r.Spans[0].From, r.Spans[n-1].To)
-	if batches, passes := f.countPasses(); passes >= diagnose.ManyPasses && batches <= diagnose.FewBatches*passes {
+	batches, passes := f.countPasses()
+	if passes >= diagnose.ManyPasses && batches <= diagnose.FewBatches*passes && !f.hasShortEpochs() {
 		for _, line := range seen.Lines {
 			if line.Own.File != "" && slices.Contains(diagnose.OfLoader, line.Kind) {
 				r.Line.Own = line.Own
@@ -216,6 +218,16 @@ func (f *filler) countPasses() (batches, passes int) {
 		}
 	}
 	return batches, passes
+}
+
+// hasShortEpochs reports whether all of the data set makes no more than a batch or two.
+func (f *filler) hasShortEpochs() bool {
+	l := f.run.FindLoader(f.Costs.Window.PID, f.loaderOfEdges())
+	if l == nil {
+		return false
+	}
+	each, known := l.Settings.Int(stoker.BatchSize)
+	return known && l.Samples > 0 && l.Samples <= diagnose.FewBatches*each
 }
 
 // loaderOfEdges is the loader whose passes begin at the edges of epochs: the judged one, and of

@@ -34,6 +34,9 @@ func (l filler) findLines() []diagnose.Line {
 		all.addStack(s)
 		if len(s.Places) > 0 {
 			own, call := splitStack(s.Places)
+			if own.File != "" && strings.HasPrefix(call.File, "numpy/") && kindOfLibrary(call) == "" {
+				call = recording.Place{} // NumPy is Python in part, and the line's work is one
+			}
 			function, _, _ := strings.Cut(own.Function, ".<locals>") // comprehensions are its own
 			kind, key := kindOf(s), fmt.Sprint(own.File, function, "\n", call.File)
 			// those are several calls, one after the other

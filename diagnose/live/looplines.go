@@ -33,6 +33,9 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		}
 		kind := kindOfLoop(s)
 		own, call := splitLoop(s, kind)
+		if kind == diagnose.Arrays && own.File != "" && strings.HasPrefix(call.File, "numpy/") {
+			call = recording.Place{} // NumPy is Python in part, and the line's work is one
+		}
 		k := key{own.File, own.Function, call.File, call.Function}
 		if kind == diagnose.Preparing { // one line may call many transforms
 			k = key{own.File, own.Function, "", strconv.Itoa(own.Line)}
