@@ -231,7 +231,7 @@ func (a adviser) ownMixture() []Fix {
 		switch line := &awake[i]; {
 		case line.Kind == diagnose.DeviceWait && launchesWork(line.Call):
 			line.Kind, line.Seconds = diagnose.Launching, line.Seconds-line.Asleep
-		case line.Kind == diagnose.Copying: // asleep, it waits for the device's work
+		case line.Kind == diagnose.Copying: // asleep, it awaits the device's work
 			line.Seconds -= line.Asleep
 		}
 	}
@@ -271,7 +271,7 @@ func (a adviser) reads(line diagnose.LoopLine) bool {
 	return line.Kind == diagnose.DeviceWait && a.verdict.Idle >= mostlyIdle && !launchesWork(line.Call)
 }
 
-// mostlyIdle is the idle share of a device from which a thread that waits for it waits for many short answers. [J]
+// mostlyIdle is the idle share of a device from which a thread that awaits it awaits short answers, and many. [J]
 const mostlyIdle = 0.5
 
 // partlyIdle is the idle share of a device from which the line of the program is named on which the launching thread

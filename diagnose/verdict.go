@@ -123,7 +123,7 @@ type Evidence struct {
 // SignalHeld is the signal of an evidence that says how much of a step waits for the device.
 const SignalHeld = "step.syncs"
 
-// SignalInterpreter is that of an evidence that says how often the launching thread waits for the interpreter lock.
+// SignalInterpreter is that of an evidence that says how often the launching thread awaits the interpreter lock.
 const SignalInterpreter = "thread.interpreter"
 
 // SignalGlimpse is the signal of an evidence that says how little of a recording the judged device's work takes.

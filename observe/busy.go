@@ -18,7 +18,7 @@ const (
 	mostListed  = 256                    // of a process
 	mostBusy    = 4                      // that are followed
 	wantsCore   = 100 * time.Millisecond // of a second, on a core or waiting for one, from which a thread works
-	leastOnCore = 20 * time.Millisecond  // of these on a core: on a crowded machine each waking waits for one
+	leastOnCore = 20 * time.Millisecond  // of these on a core: on a crowded machine each waking awaits one
 )
 
 // onCores is how long a thread was on a core, and how long it waited for one.

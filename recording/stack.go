@@ -92,7 +92,7 @@ const (
 const (
 	OfRequest Awaits = "request" // the task that answers a request
 	OfTask    Awaits = "task"    // another one
-	OfThread  Awaits = "thread"  // either, and a thread of a pool has what it waits for
+	OfThread  Awaits = "thread"  // either, and a thread of a pool has what it awaits
 )
 
 // SeriesSubject returns the subject of the stack's FetchStack series. These are lines for flame
@@ -142,7 +142,7 @@ func stackOf(subject string) (s Stack, ok bool) {
 	return s, err == nil
 }
 
-// IsLocked reports whether the subject of a FetchStack series is that of a thread that waits for a lock.
+// IsLocked reports whether the subject of a FetchStack series is that of a thread that awaits a lock.
 func IsLocked(subject string) bool {
 	s, ok := stackOf(subject)
 	return ok && s.Awaits == AwaitsLock

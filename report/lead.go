@@ -189,7 +189,7 @@ func sayWhy(v diagnose.Verdict) string {
 // mostOfWork is the share of preparing batches from which a line says what that work is. [J]
 const mostOfWork = 0.5
 
-// sayWork says which work most of preparing a batch is, if the device waits for that; "" if no line has most of it.
+// sayWork says which work most of preparing a batch is, if the device awaits that; "" if no line has most of it.
 func sayWork(v diagnose.Verdict) string {
 	if !v.Class.Starves() || len(v.Lines) == 0 || v.Lines[0].Share.Point < mostOfWork {
 		return ""

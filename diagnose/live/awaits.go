@@ -94,7 +94,7 @@ func (a awaits) secondsOf(why waitKind) float64 {
 }
 
 // findAwaits finds the lines on which coroutines of the server's requests wait, the reason first. Those that wait for a
-// lock or for another coroutine come behind what that one waits for.
+// lock or for another coroutine come behind what that one awaits.
 func (l filler) findAwaits() (lines []diagnose.LoopLine, inThreads float64) {
 	requests := awaits{map[waitKind]*diagnose.LoopLines{}, map[waitKind]map[string]int{}}
 	others := awaits{map[waitKind]*diagnose.LoopLines{}, map[waitKind]map[string]int{}}

@@ -60,7 +60,7 @@ func (l filler) lookBesideWaits() (works, sleeps float64) {
 		switch line.Kind {
 		case diagnose.DeviceWait:
 			waits += line.Seconds
-		case diagnose.Copying: // asleep, it waits for the device's earlier work
+		case diagnose.Copying: // asleep, it awaits the device's earlier work
 			waits, works = waits+line.Asleep, works+line.Seconds-line.Asleep
 		default:
 			works, sleeps = works+line.Seconds-line.Asleep, sleeps+line.Asleep

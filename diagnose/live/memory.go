@@ -78,7 +78,7 @@ func (l filler) findShortMemory() (diagnose.Finding, bool) {
 }
 
 // oftenAsked is how many times a step asks the driver for memory, from which that is named. [J] PyTorch keeps what it
-// freed, so that steps like those before need none. cudaMalloc takes 10 to 100 us and more, cudaFree waits for the
+// freed, so that steps like those before need none. cudaMalloc takes 10 to 100 us and more, cudaFree awaits the
 // device.
 const oftenAsked = 1.0
 

@@ -352,7 +352,7 @@ func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.
 }
 
 // settleServerLine marks a line as waiting if nearly all samples find it asleep, or most of them in a sleep that
-// no lock ends: on a crowded machine it waits for a core after each one. A line that is often on a core works, and
+// no lock ends: on a crowded machine it awaits a core after each one. A line that is often on a core works, and
 // needs Python's interpreter lock in between.
 func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	switch {

@@ -1,7 +1,7 @@
 """The lines on which coroutines of a server wait: a part of the start-up hook, of serving.py.
 
-Purpose. A coroutine that waits in `await` is on no thread's stack. While requests are there, the event loop calls `look` ten times a
-second. It follows each task down to the coroutine that waits, and sums the time by stack.
+Purpose. A coroutine in an `await` is on no thread's stack. While requests are there, the event loop calls `look` ten times a
+second. It follows each task down to the innermost coroutine, and sums the time by stack.
 Limits. A coroutine that runs is on its thread's stack. What an asynchronous generator awaits shows as the line that asks it.
 """
 
@@ -100,7 +100,7 @@ class Awaits(object):
 
 
 def follow(task):
-    """The frames of a task's coroutines, outermost first, the future on which the innermost waits, and how long it sleeps, if it does."""
+    """The frames of a task's coroutines, outermost first, the future that the innermost awaits, and how long it sleeps, if it does."""
     chain, delay, deep = [], 0, 0
     while True:
         coroutine = task.get_coro()
@@ -124,7 +124,7 @@ def follow(task):
 
 
 def shorten(chain):
-    """The frames that tell where a chain waits: the HTTP client that it awaits may be twenty deep."""
+    """The frames that tell what a chain awaits: the HTTP client that it awaits may be twenty deep."""
     if len(chain) <= 2 * INSIDE:
         return chain
     own = len(chain) - INSIDE

@@ -104,7 +104,7 @@ class Awaiting(FakeCase):
         return result
 
     def test_the_line_on_which_a_coroutine_waits_is_told(self):
-        """No thread's stack has it. One request has the lock and waits for a timer, the other for the lock; a batch is told as well."""
+        """No thread's stack has it. One request has the lock and awaits a timer, the other the lock; a batch is told as well."""
         found = self.serve("""
     async def other():
         await asyncio.sleep(0.01)
