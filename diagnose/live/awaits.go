@@ -114,13 +114,14 @@ func (l filler) findAwaits() (lines []diagnose.LoopLine, inThreads float64) {
 			}
 		}
 	}
-	sources := []*diagnose.LoopLines{requests.lines[holds], requests.lines[forLock], requests.lines[forTask]}
-	if requests.secondsOf(forTask) > requests.secondsOf(holds) { // another task keeps back what they are to be given
-		sources = slices.Insert(sources, 0, others.lines[holds])
-	}
 	all := 0.0
 	for _, why := range []waitKind{holds, forLock, forTask, inThread} {
 		all += requests.secondsOf(why)
+	}
+	sources := []*diagnose.LoopLines{requests.lines[holds], requests.lines[forLock], requests.lines[forTask]}
+	// another task keeps back what they are to be given. Coroutines of grpc.aio's own are native, and are not seen.
+	if all == requests.secondsOf(inThread) || requests.secondsOf(forTask) > requests.secondsOf(holds) {
+		sources = slices.Insert(sources, 0, others.lines[holds])
 	}
 	for _, source := range sources {
 		if source == nil {

@@ -52,6 +52,10 @@ func TestTheLineThatACoroutineAwaits(t *testing.T) {
 			"request;asyncio/tasks.py:640 sleep;asyncio/tasks.py:634 __sleep0": 30,
 			"request;/srv/app.py:9 predict;asyncio/locks.py:114 Lock.acquire":  3,
 		}, 9, diagnose.Held},
+		"a batch of grpc.aio, whose own coroutines are native": {map[string]float64{
+			"task;/srv/app.py:18 gather;asyncio/tasks.py:649 sleep":        36,
+			"thread;/srv/app.py:27 encode;asyncio/threads.py:25 to_thread": 4,
+		}, 18, diagnose.Timer},
 		"threads have it": {map[string]float64{"thread;/srv/app.py:137 predict;asyncio/threads.py:25 to_thread": 40}, 0, ""},
 	} {
 		lines, _ := awaited(c.stacks).findAwaits()

@@ -48,6 +48,8 @@ WANTED = (
     "uvicorn.protocols.http.httptools_impl",
     "http.server",
     "aiohttp.web_protocol",
+    "tornado.web",
+    "grpc",
     "grpc._server",
     "uvicorn.protocols.websockets.websockets_impl",
     "uvicorn.protocols.websockets.websockets_sansio_impl",

@@ -239,6 +239,8 @@ lend.beside.append(fetches.Collate.__call__)
 ANY_PROGRAM = {
     "http.server": _patch_engine("patch_http"),
     "aiohttp.web_protocol": _patch_engine("patch_aiohttp"),
+    "tornado.web": _patch_engine("patch_tornado"),
+    "grpc": _patch_engine("patch_grpc_coroutines"),
     "grpc._server": _patch_engine("patch_grpc"),
     "uvicorn.protocols.websockets.websockets_impl": _patch_engine("patch_uvicorn_sockets"),
     "uvicorn.protocols.websockets.websockets_sansio_impl": _patch_engine("patch_uvicorn_sockets"),

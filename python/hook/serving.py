@@ -1,7 +1,7 @@
 """The requests of a server, and the passes of vLLM: a part of the start-up hook, loaded with a server's module or vLLM.
 
 Purpose. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
-transformers serve), and those of http.server, aiohttp, gRPC, waitress and gunicorn and the messages of websockets in a process that
+transformers serve), and those of http.server, aiohttp, Tornado, gRPC, waitress and gunicorn and the messages of websockets in a process that
 has loaded torch: how many came, how many were answered, how long none was there. Of each it takes three times: when it came, when the first byte of its answer was sent
 (uvicorn), and when the answer was done. own.py counts the passes of the model, and this file those of vLLM.
 Limits. It keeps no path, header or body. It does not count probes and metrics as requests.
@@ -11,6 +11,8 @@ It cannot see a request in the kernel's socket while the event loop is blocked: 
 import sys
 from _thread import RLock
 from _thread import get_native_id as native_id
+from functools import wraps
+from inspect import iscoroutinefunction
 from time import monotonic_ns
 
 from . import awaits, channel, guarded, lend, now
@@ -209,6 +211,22 @@ def patch_aiohttp(module):
     lend.put_in_place(((module.RequestHandler, "_handle_request", _handle_request_in_place_of),))
 
 
+def _execute_request_in_place_of(original):
+    async def _execute(self, *args, **kwargs):
+        begun = begin_in_torch(self.request.method, self.request.path)
+        try:
+            return await original(self, *args, **kwargs)
+        finally:
+            if begun is not None:
+                end(begun)
+
+    return _execute
+
+
+def patch_tornado(module):
+    lend.put_in_place(((module.RequestHandler, "_execute", _execute_request_in_place_of),))
+
+
 def _handle_call_in_place_of(original):
     def _handle_call(*args, **kwargs):
         state, answer = original(*args, **kwargs)
@@ -223,6 +241,31 @@ def _handle_call_in_place_of(original):
 
 def patch_grpc(module):
     lend.put_in_place(((module, "_handle_call", _handle_call_in_place_of),))
+
+
+def _rpc_method_handler_in_place_of(original):
+    def rpc_method_handler(behavior, *args, **kwargs):
+        return original(_counted(behavior) if iscoroutinefunction(behavior) else behavior, *args, **kwargs)
+
+    return rpc_method_handler
+
+
+def _counted(behavior):
+    async def call(*args, **kwargs):
+        begun = begin_in_torch("POST", "")
+        try:
+            return await behavior(*args, **kwargs)
+        finally:
+            if begun is not None:
+                end(begun)
+
+    return wraps(behavior)(call)
+
+
+def patch_grpc_coroutines(module):
+    """Calls of grpc.aio: its server is native code, and is given the program's coroutines one by one."""
+    names = ("unary_unary_rpc_method_handler", "stream_unary_rpc_method_handler")
+    lend.put_in_place(tuple((module, name, _rpc_method_handler_in_place_of) for name in names))
 
 
 # A message of a websocket is a request from when the program is given it until it asks for the next one.

@@ -198,8 +198,19 @@ AIOHTTP = {
     """,
 }
 
-GRPC = {
+TORNADO = {
     "__init__.py": "",
+    "web.py": """
+        class RequestHandler:
+            async def _execute(self, transforms, *args): return await self.post(*args)
+    """,
+}
+
+GRPC = {
+    "__init__.py": """
+        def unary_unary_rpc_method_handler(behavior, request_deserializer=None): return behavior
+        def stream_unary_rpc_method_handler(behavior, request_deserializer=None): return behavior
+    """,
     "_server.py": """
         def _handle_call(event, answer): return "state", answer
     """,
@@ -268,6 +279,7 @@ class ServingAnyProgram(FakeCase):
         super().setUp()
         self.write(self.fake, "aiohttp", AIOHTTP)
         self.write(self.fake, "grpc", GRPC)
+        self.write(self.fake, "tornado", TORNADO)
         self.write(self.fake, "waitress", WAITRESS)
         self.write(self.fake, "websockets", SOCKETS)
         self.write(self.fake, "uvicorn", UVICORN_SOCKETS)
@@ -297,6 +309,29 @@ class ServingAnyProgram(FakeCase):
     assert sys.modules["_stoker_hook"].now.state.requests.active == 0
         """)
         self.assertEqual([r["d"] for r in found.of("request")], [40 * MS, 50 * MS, 60 * MS])
+
+    def test_a_request_of_tornado_and_a_call_of_grpc_aio(self):
+        found = self.serve("""
+    import asyncio, tornado.web
+    passing()
+    class Handler(tornado.web.RequestHandler):
+        class request: method, path = "POST", "/predict"
+        async def post(self, number): time.sleep(0.040); return number
+    assert asyncio.run(Handler()._execute([], 3)) == 3
+    async def Embed(request, context):
+        time.sleep(0.030)
+        if not request: raise KeyError("the program's own")
+        return request
+    call = grpc.unary_unary_rpc_method_handler(Embed)
+    assert call.__name__ == "Embed" and asyncio.run(call("text", None)) == "text"
+    try: asyncio.run(call("", None))
+    except KeyError: print("passed")
+    plain = lambda request, context: request
+    assert grpc.unary_unary_rpc_method_handler(plain) is plain
+    assert sys.modules["_stoker_hook"].now.state.requests.active == 0
+        """)
+        self.assertEqual(found.out, "passed\n")
+        self.assertEqual([r["d"] for r in found.of("request")], [40 * MS, 30 * MS, 30 * MS])
 
     def test_a_message_lasts_until_the_next_one_is_asked_for(self):
         found = self.serve("""
