@@ -202,7 +202,7 @@ var kindWords = map[Kind][2]string{
 			"samples at a time (threads in the data set, or more workers if the data set is split between them)",
 	},
 	Programs: {
-		"a program is started for each sample, and waited for",
+		"a program is started each time, and waited for",
 		"let a library do it within the process (PyAV, torchcodec or soundfile instead of ffmpeg and sox), or do it once " +
 			"beforehand and store what comes out as arrays. Each start takes milliseconds, and the program needs a core as well",
 	},

@@ -159,7 +159,7 @@ const littleWait = 0.03
 // heldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
 const heldMuch = 0.3
 
-// standsOut returns the class of a finding that has much of a live run's steps, where no rule decides, and its evidence.
+// standsOut returns the class of a finding that has much of a live run's steps where no rule decides, and its evidence.
 func standsOut(c *diagnose.Case) (diagnose.Class, []diagnose.Evidence) {
 	if held := findHeld(c); held != nil {
 		return diagnose.CPUBound, held

@@ -358,7 +358,7 @@ func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	switch {
 	case line.Own.IsAt(l.Costs.SyncsAt):
 		line.Kind = diagnose.DeviceWait
-	case slices.Contains(diagnose.OfDevice, line.Kind):
+	case slices.Contains(diagnose.OfDevice, line.Kind), line.Kind == diagnose.Programs: // another process works meanwhile
 	case line.Asleep > (1-onCore)*line.Seconds, line.Asleep-line.Locked > line.Seconds/2:
 		line.Kind = cmp.Or(holdsBy.find(line.Call.File), diagnose.Held)
 	}
@@ -499,6 +499,9 @@ func kindOfServer(s recording.Stack) diagnose.Kind {
 		}
 		if startsWithAny(p.File, onHost) && !slices.ContainsFunc(s.Places, isForward) {
 			return diagnose.PerRequest
+		}
+		if p.File == "subprocess.py" {
+			return diagnose.Programs
 		}
 		if kind := servedBy.find(p.File); kind != "" {
 			return kind
