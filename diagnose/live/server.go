@@ -358,7 +358,8 @@ func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	switch {
 	case line.Own.IsAt(l.Costs.SyncsAt):
 		line.Kind = diagnose.DeviceWait
-	case slices.Contains(diagnose.OfDevice, line.Kind), line.Kind == diagnose.Programs: // another process works meanwhile
+	case slices.Contains(diagnose.OfDevice, line.Kind):
+	case line.Kind == diagnose.Programs: // another process works meanwhile
 	case line.Asleep > (1-onCore)*line.Seconds, line.Asleep-line.Locked > line.Seconds/2:
 		line.Kind = cmp.Or(holdsBy.find(line.Call.File), diagnose.Held)
 	}
