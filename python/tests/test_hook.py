@@ -184,6 +184,7 @@ FAKE = {
                 def __exit__(self, *_): pass
             _get_float32_matmul_precision = staticmethod(lambda: "high")
             _get_cudnn_benchmark = staticmethod(lambda: True)
+            _get_tracing_state = staticmethod(lambda: None)
             _cuda_getCurrentRawStream = staticmethod(lambda index: cuda.current_stream(index).cuda_stream)
         from . import compiler, cuda
         from .optim import optimizer

@@ -226,6 +226,19 @@ class Torch(HookCase):
         self.assertTrue(32 <= fetched["samples"] <= 4 * 24, fetched)
         self.assertEqual({o["device"] for o in result.of("optim")}, {"cpu"})
 
+    def test_a_pass_that_is_traced_has_no_number_of_samples(self):
+        """torch.jit.trace gives a tensor in its place, which is no JSON: the packet, with all else in it, was lost."""
+        result = self.both("""
+    import time, warnings, torch, torch.utils.data
+    warnings.simplefilter("ignore")
+    model = torch.nn.Linear(3, 1)
+    for n in range(6):
+        torch.jit.trace(model, torch.zeros(2, 3), check_trace=False)
+        print(model(torch.zeros(5, 3)).shape)
+        time.sleep(0.01)
+        """)
+        self.assertEqual({s["b"] for s in result.of("step")}, {None, 5})
+
     def test_same_losses_with_workers(self):
         kept = self.run_alone(WAYS, "kept")  # forked workers that live for both epochs: how they start changes no loss
         for way in ("fork", "spawn", "forkserver"):
