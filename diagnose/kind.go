@@ -482,9 +482,10 @@ var kindWords = map[Kind][2]string{
 			"pieces of many sizes: PYTORCH_ALLOC_CONF=expandable_segments:True",
 	},
 	Compiling: {
-		"torch.compile compiles again",
+		"the model is compiled or traced again",
 		"keep shapes the same (drop_last=True, padding to a few lengths), or compile with dynamic=True. Numbers of Python that " +
-			"change, as a learning rate or a count of steps: tensors. TORCH_LOGS=recompiles names each reason",
+			"change, as a learning rate or a count of steps: tensors. TORCH_LOGS=recompiles names each reason. torch.jit.trace: once for " +
+			"each size, in a cache that holds them all",
 	},
 	Profiling: {
 		"the profiler of PyTorch is on",

@@ -147,7 +147,7 @@ func (l LoopLines) Launches() (first LoopLine, seconds float64) {
 const leastForward = 0.15
 
 // noWork are kinds of a server's lines in which no core works for a request.
-var noWork = append([]Kind{Awaiting, DeviceWait, Launching}, HoldRequests...)
+var noWork = append([]Kind{Awaiting, DeviceWait, Launching, Queueing}, HoldRequests...)
 
 // FirstHeld is the line on which requests wait for something else than work: of a coroutine where those wait longer
 // than threads; false without one.

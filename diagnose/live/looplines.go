@@ -109,7 +109,7 @@ var loopBy = kindsByFile{
 		serialization, "torch/distributed/checkpoint/", "safetensors/", "shutil.py", "tarfile.py",
 	}},
 	{diagnose.Subprocess, []string{"subprocess.py", "multiprocessing/popen", "multiprocessing/process.py"}},
-	{diagnose.Compiling, []string{"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/_functorch/"}},
+	{diagnose.Compiling, []string{"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/_functorch/", "torch/jit/"}},
 	{diagnose.Profiling, []string{"torch/profiler/"}}, // record_function, which all may call, is in torch/autograd
 	{diagnose.Anomalies, []string{"torch/fx/traceback.py"}},
 	{diagnose.Plotting, []string{"matplotlib/", "seaborn/", "plotly/"}},
