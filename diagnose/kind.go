@@ -102,7 +102,7 @@ const (
 	PerRequest  Kind = "per-request"
 	Messages    Kind = "messages" // to another process, pickled
 	Held        Kind = "held"
-	Timer       Kind = "timer"       // a sleep, or a batch that waits for more
+	Timer       Kind = "timer"       // a sleep, or a batch that gathers more
 	Service     Kind = "service"     // another one is asked
 	ThreadPool  Kind = "thread-pool" // all its threads are taken
 	Client      Kind = "client"      // sends its request, or takes its answer, slowly
@@ -124,7 +124,7 @@ const (
 // OfDevice are the kinds of calls of the device's library: they wait for it, or give it work.
 var OfDevice = []Kind{DeviceWait, Launching, Copying}
 
-// HoldRequests are the kinds of lines on which a server's request waits, and no core works for it.
+// HoldRequests are the kinds of lines on which a server's request is held, and no core works for it.
 var HoldRequests = []Kind{Held, Timer, Service, ThreadPool, Client}
 
 // OfLoader are the kinds of all that a loader does in the launching thread.
@@ -632,7 +632,7 @@ var kindWords = map[Kind][2]string{
 			"decoded by the process that has the model. LitServe: fast_queue=True",
 	},
 	Timer: {
-		"a request waits there for a timer: a sleep, or a batch that waits for more requests",
+		"a request waits there for a timer: a sleep, or a batch that gathers more requests",
 		"let a batch wait no longer than a pass takes, and not for more requests than there are clients (FastAPI: the " +
 			"timeout of wait_for, LitServe: batch_timeout, Ray Serve: batch_wait_timeout_s, BentoML: max_latency_ms, Triton: " +
 			"max_queue_delay_microseconds). In the place of a sleep: wait for the event itself",

@@ -88,7 +88,7 @@ const (
 	AwaitsDisk Awaits = "disk"
 )
 
-// Of a coroutine that waits, whose it is: only AwaitStack has these.
+// Of a suspended coroutine, whose it is: only AwaitStack has these.
 const (
 	OfRequest Awaits = "request" // the task that answers a request
 	OfTask    Awaits = "task"    // another one

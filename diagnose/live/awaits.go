@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// holdsBy has the libraries in which a request waits, and no core works for it.
+// holdsBy has the libraries in which a request is held, and no core works for it.
 var holdsBy = kindsByFile{
 	{diagnose.Client, []string{
 		"gunicorn/http/", "gunicorn/sock.py", "waitress/channel.py", "wsgiref/", "starlette/requests.py",
@@ -25,7 +25,7 @@ var holdsBy = kindsByFile{
 	{diagnose.Timer, []string{"asyncio/timeouts.py", "ray/serve/batching.py"}},
 }
 
-// waitKind is why a coroutine waits.
+// waitKind is why a coroutine is suspended.
 type waitKind int
 
 const (
@@ -39,7 +39,7 @@ const (
 // limitsThreads reports whether a function is that of anyio's limit on threads, of which Starlette has one.
 func limitsThreads(p recording.Place) bool { return strings.HasPrefix(p.Function, "CapacityLimiter.") }
 
-// kindOfAwait is why a coroutine waits, by the functions that its line awaits, and the kind of its line.
+// kindOfAwait is why a coroutine is suspended, by the functions that its line awaits, and the kind of its line.
 func kindOfAwait(s recording.Stack) (waitKind, diagnose.Kind) {
 	inner, call := s.Places[len(s.Places)-1], s.Places[min(1, len(s.Places)-1)]
 	switch {

@@ -20,7 +20,7 @@ func awaited(stacks map[string]float64) filler {
 	return l
 }
 
-// A coroutine that waits is on no thread's stack. What keeps requests back comes before those that wait for it.
+// A suspended coroutine is on no thread's stack. What keeps requests back comes before those that wait for it.
 func TestTheLineThatACoroutineAwaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		stacks map[string]float64

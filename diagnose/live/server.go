@@ -402,7 +402,7 @@ var waitsForWork = []string{
 
 // spins are the files of libraries in which an idle thread waits on a core.
 var spins = []string{
-	"ray/_private/workers/default_worker.py", // native code of Ray's waits beneath it
+	"ray/_private/workers/default_worker.py", // native code of Ray's sleeps beneath it
 	"vllm/distributed/utils.py", "vllm/distributed/device_communicators/shm_broadcast.py",
 }
 

@@ -53,7 +53,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// Of a coroutine that waits, the program's line and what it awaits are kept; else the two innermost functions.
+// Of a suspended coroutine, the program's line and what it awaits are kept; else the two innermost functions.
 func TestPlacesOfACoroutine(t *testing.T) {
 	at := func(names ...string) (frames []recording.Place) {
 		for _, name := range names {

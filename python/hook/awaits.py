@@ -27,7 +27,7 @@ looks = {}  # by the id of their event loop
 
 
 class Look(object):
-    """The looks at the tasks of one event loop, while requests are there."""
+    """Reads the tasks of one event loop, while requests are there."""
 
     def __init__(self, loop, t):
         self.loop, self.last, self.turn = loop, t, 0

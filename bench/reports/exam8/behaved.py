@@ -1,7 +1,7 @@
 """What mice do, learned from their poses by a variational autoencoder of recurrent layers."""
 
 # https://github.com/EthoML/VAME/pull/220
-# Cause: each batch reads ten values of the device (.item()) and logs them; the device waits meanwhile for the next batch.
+# Cause: each batch reads ten values of the device (.item()) and logs them; the device idles until the next batch.
 # Fix: add the losses up on the device, read them once an epoch, and log every ten batches.
 # Line: 80 and 84, .item() in train, the latter for writer.add_scalar.
 

@@ -1,7 +1,7 @@
 """Two ranks train a planner of drives; after some steps the planner drives recorded routes in a closed loop."""
 
 # https://github.com/tier4/Diffusion-Planner/pull/337
-# Cause: the routes are driven by rank 0 alone ("if global_rank == 0"), and the other GPU waits at the next collective.
+# Cause: the routes are driven by rank 0 alone ("if global_rank == 0"), and the other GPU idles at the next collective.
 # Fix: share the routes out over all ranks and merge the scores: 2.8 times as fast on four.
 # Line: 93, closed_loop_validate under rank == 0 (the other rank waits in all_reduce at 83).
 

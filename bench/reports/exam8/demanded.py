@@ -2,7 +2,7 @@
 
 # https://github.com/sktime/pytorch-forecasting/pull/1850
 # Cause: __getitem__ and the collator cut, scale and pad each series again with many small operations, in the main process.
-# Fix: compute all once (__precompute__), and let the collator only take what is ready.
+# Fix: compute all once (__precompute__), and let the collator only take the result.
 # Line: 42 to 57, TimeSeriesDataSet.__getitem__, and _collate_fn at 63.
 
 import warnings

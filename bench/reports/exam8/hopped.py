@@ -1,7 +1,7 @@
 """TD3 teaches a leg to hop; its losses and values go to a run's history."""
 
 # https://github.com/wandb/wandb/issues/950
-# Cause: each number that is logged is written to two files with an fsync each, and the loop waits: 300 to 400 % more time.
+# Cause: each number that is logged is written to two files with an fsync each, in the loop: 300 to 400 % more time.
 # Fix: the history is written without fsync (by a separate process in later versions).
 # Line: 63 and 69, fsync in History.add, from writer.add_scalar at 114.
 

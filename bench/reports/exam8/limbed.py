@@ -1,7 +1,7 @@
 """Poses of several people: the network learns a map for each joint of the body."""
 
 # https://github.com/ildoonet/tf-pose-estimation/issues/272
-# Cause: the maps of joints are filled pixel by pixel in Python while the GPU waits for a batch.
+# Cause: the maps of joints are filled pixel by pixel in Python while the GPU idles.
 # Fix: compute each window at once with NumPy: "never use direct loops over matrices", 10 times as fast in all.
 # Line: 32 to 38, the two loops of put_heatmap.
 

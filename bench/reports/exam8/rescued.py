@@ -3,7 +3,7 @@
 # https://github.com/lacmus-foundation/lacmus/pull/73
 # Cause: each change of light or colour makes the whole big picture float32 and uint8 again.
 # Fix: one table of 256 bytes for each change, applied by cv2.LUT: an epoch of 7 hours took about 2.
-# Line: 53 to 59, random_visual_effect and what it calls (from 22).
+# Line: 53 to 59, random_visual_effect and its callees (from 22).
 
 import cv2
 import numpy
