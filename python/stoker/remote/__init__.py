@@ -9,9 +9,9 @@
     calls.py     calls of a child process over a socket
     actor.py     runs in Ray: the worker loop, with queues that Ray fills and empties
     modules.py   what the program has set in its modules
-    paths.py     which files a data set names, for nodes that do not have them
     depth.py     how many batches are asked for ahead
-    packing.py   a batch as one array of bytes, which Ray keeps in its object store, and Ray's pickler without Ray
+    packing.py   a batch as one array of bytes, which Ray keeps in its object store, and Ray's pickler without Ray; which
+                 files a data set names, for nodes that do not have them
 
 A worker's batches depend on its data set, its number, its seed and the indices it is asked for, and on nothing of the
 node. So they are the script's own. What Ray can do is left to Ray: scheduling, transport, deaths of nodes.

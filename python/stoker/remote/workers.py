@@ -19,7 +19,7 @@ import torch
 from torch._utils import ExceptionWrapper
 
 from .._warning import say, say_once
-from . import beside, calls, figures, modules, packing, paths
+from . import beside, calls, figures, modules, packing
 from .actor import COMPARED, Unfit
 from .cluster import Lack
 from .depth import MOST_MORE
@@ -45,7 +45,7 @@ class Context:
         self.ahead = loader.prefetch_factor or 1
         self.most_ahead = self.ahead + MOST_MORE
         self.actors, self.store = beside.start_actors(loader.num_workers, address, self.most_ahead)
-        beside.say_what_is_missing(self.actors, paths.find_paths(loader.dataset))
+        beside.say_what_is_missing(self.actors, packing.find_paths(loader.dataset))
         self._send_shared()
         self.persistent = loader.persistent_workers
         self.results = _Results()
