@@ -527,7 +527,8 @@ class OpeningTest(RecordingCase):
         self.theirs.reset_mock()
         self.recording()
         found = self.seen(self.ours, path)
-        self.assertEqual(self.theirs.call_count, calls)
+        if calls is not None:
+            self.assertEqual(self.theirs.call_count, calls)
         self.recording()
         self.assertEqual(found, self.seen(folders.pil_loader, path))
         self.assertEqual(found[0][0], Image.Image)
@@ -544,7 +545,8 @@ class OpeningTest(RecordingCase):
                 self.assertEqualToTheirs(self.file(jpeg((40, 30), **more)), 1)
                 for size in ((40, 30), (41, 29), (300, 2)):
                     path = self.file(jpeg(size, **more))
-                    self.assertEqualToTheirs(path, 1 if "progressive" in more else 0)
+                    # Huffman tables of a progressive one are made for it: few are those of another
+                    self.assertEqualToTheirs(path, None if "progressive" in more else 0)
                 self.assertEqualToTheirs(pathlib.Path(path), 0)
                 found = self.ours(path)
                 found.info["mine"] = 1  # which no other image may see

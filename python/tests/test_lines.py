@@ -71,7 +71,7 @@ class LinesTest(unittest.TestCase):
                 self.assertEqual(seen[:100], plain[:100])
                 self.assertEqual(len(plain), 100)
                 lines = json.loads(self.run_in(folder, BINARY, "diagnose", "--json", run))["lines"]
-                self.assertEqual((lines[0]["file"], lines[0]["function"], lines[0]["kind"]), (train[1], "heavy", "code"))
+                self.assertEqual((lines[0]["file"], lines[0]["function"], lines[0]["kind"]), (train[1], "heavy", "elements"))
                 self.assertIn(lines[0]["line"], (LINE - 1, LINE))  # of the loop, the line with more of it
                 self.assertGreater(lines[0]["share"]["high"], 0.7)
 
