@@ -132,7 +132,7 @@ func placesOutsideFetch(stack []place, into []recording.Place, server bool) ([]r
 	return into, len(into) > 0
 }
 
-// PlacesOfCoroutine returns the places that tell where a server's coroutine is suspended, of its frames with the outermost
+// PlacesOfCoroutine returns the places that tell where a server's coroutine is suspended, of its frames, the outermost
 // first: the program's own innermost line, the library's function that it awaits, and the innermost one. If only
 // libraries were seen, the two innermost.
 func PlacesOfCoroutine(frames []recording.Place) (into []recording.Place) {
