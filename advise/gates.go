@@ -200,12 +200,12 @@ func (g *gain) checkDamage() string {
 	return ""
 }
 
-// ofDevice are settings whose worth the device's own work tells: what launched it matters little.
-var ofDevice = []stoker.Setting{stoker.Precision, stoker.TF32, stoker.Device}
+// ofDevice are settings whose worth the device's own work tells, exchanges with it: what launched it matters little.
+var ofDevice = []stoker.Setting{stoker.Precision, stoker.TF32, stoker.Device, stoker.Accumulation}
 
 func (g *gain) checkLinks() string {
-	if len(g.fix.Changes) == 0 || g.changes(ofDevice) || g.first() == stoker.Accumulation {
-		return "" // the host's own work was seen, or that of the exchange tells
+	if len(g.fix.Changes) == 0 || g.changes(ofDevice) {
+		return "" // the host's own work was seen
 	}
 	if lost := g.shareOf(idle.Unlinked); diagnose.HidesHost(lost, g.verdict.Idle) {
 		return fmt.Sprintf("%s of the window passes before work that the file links to no launch: what the host did "+
@@ -225,7 +225,7 @@ func (g *gain) shareOf(cause idle.Cause) float64 {
 }
 
 func (g *gain) checkQueue() string {
-	if g.changes(ofDevice) || g.first() == stoker.Accumulation { // its own work tells
+	if g.changes(ofDevice) {
 		return ""
 	}
 	if waits := g.shareOf(idle.DeviceWait); diagnose.HoldsQueue(waits, g.verdict.Idle) {

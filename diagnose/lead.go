@@ -134,6 +134,9 @@ var adviceOfPasses = map[Kind]string{
 		"run ahead (a queue of several), and take several at once",
 }
 
+// shareOut is said beside what a program of several ranks does every so many steps.
+const shareOut = ". If one rank does it while the others wait: share it out over the ranks"
+
 // Advice is what to do, in the program's own terms; "" if only the settings tell.
 func (l *Lead) Advice() string {
 	if l.Name == RowStartUp && l.IsOwnWork() {
@@ -159,7 +162,7 @@ func (l *Lead) Advice() string {
 		advice := "do it less often, with only what is new since the last time, or, if the next step does not need its " +
 			"result, in a thread or a process beside the loop"
 		if l.Ranks {
-			advice += ". If one rank does it while the others wait: share it out over the ranks"
+			advice += shareOut
 		}
 		return advice
 	}
@@ -172,7 +175,7 @@ func (l *Lead) Advice() string {
 	}
 	if advice := l.Line.Kind.Advice(); advice != "" {
 		if l.Ranks && l.Every > 1 && !l.Line.Kind.IsWait() {
-			advice += ". If one rank does it while the others wait: share it out over the ranks"
+			advice += shareOut
 		}
 		return advice
 	}

@@ -206,8 +206,8 @@ type nameRow struct {
 	names *regexp.Regexp
 }
 
-// dataNames are kinds of what a data set does, by the program's own names. [J]
-var dataNames = []nameRow{
+// madeNames are kinds of work that a data set or a step does, by the program's own names. [J]
+var madeNames = []nameRow{
 	{diagnose.Negatives, regexp.MustCompile(`(?i)neg(?:ative)?s?_?(?:sampl|items?|users?|tails?)|sample_?neg|corrupt_`)},
 	{diagnose.Spectra, regexp.MustCompile(`(?i)spectro|mel_?spec|log_?mel|mel_|mfcc|stft|fbank|filter_?bank|chroma|cqt`)},
 	{diagnose.Nearest, regexp.MustCompile(`(?i)voxel|farthest|(?:^|_)fps(?:_|$)|ball_?query|(?:^|_)knn|nearest`)},
@@ -215,6 +215,10 @@ var dataNames = []nameRow{
 		`(?:make|build|create|encode|get|draw|assign|gen\w*)_\w*(?:target|label|mask|box|keypoint|gt)`)},
 	{diagnose.Windowing, regexp.MustCompile(`(?i)window|sliding|(?:^|_)lags?(?:_|$)|rolling|look_?back`)},
 	{diagnose.Graphs, regexp.MustCompile(`(?i)adjacen|(?:^|_)edges?(?:_|$)|graph|laplacian|shortest|ego_|random_?walk`)},
+}
+
+// dataNames are kinds of what a data set does, by the program's own names. [J]
+var dataNames = slices.Concat(madeNames, []nameRow{
 	{diagnose.Tokenizer, regexp.MustCompile(`(?i)tokeni|(?:^|_)bpe|word_?piece|encode_(?:text|sentence|line)`)},
 	{diagnose.Augmentation, regexp.MustCompile(`(?i)augment|mosaic|mix_?up|cut_?(?:mix|out)|jitter|warp|elastic|rotat|` +
 		`flip|crop|resiz|blur|perspective|affine`)},
@@ -223,7 +227,7 @@ var dataNames = []nameRow{
 	{diagnose.Volumes, regexp.MustCompile(`(?i)(?:decode|read|load)_\w*(?:volume|nii|nifti|dicom|scan|slide)`)},
 	{diagnose.Decoder, regexp.MustCompile(`(?i)^decode$|(?:decode|read|load)_\w*(?:image|img|jpe?g|png|picture|photo)`)},
 	{diagnose.Parser, regexp.MustCompile(`(?i)parse|deseriali|from_(?:json|xml|string|line|csv)`)},
-}
+})
 
 // waitNames are kinds of what a data set waits for, by the program's own names. [J]
 var waitNames = []nameRow{

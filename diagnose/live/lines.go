@@ -34,8 +34,8 @@ func (l filler) findLines() []diagnose.Line {
 		all.addStack(s)
 		if len(s.Places) > 0 {
 			own, call := splitStack(s.Places)
-			if own.File != "" && strings.HasPrefix(call.File, "numpy/") && kindOfLibrary(call) == "" {
-				call = recording.Place{} // NumPy is Python in part, and the line's work is one
+			if isOfLine(own, call) && kindOfLibrary(call) == "" {
+				call = recording.Place{}
 			}
 			function, _, _ := strings.Cut(own.Function, ".<locals>") // comprehensions are its own
 			kind, key := kindOf(s), fmt.Sprint(own.File, function, "\n", call.File)
@@ -71,6 +71,11 @@ func (l filler) findLines() []diagnose.Line {
 		return cmp.Or(cmp.Compare(b.Share.Point, a.Share.Point), cmp.Compare(a.String(), b.String()))
 	})
 	return lines
+}
+
+// isOfLine reports whether a call is no work apart from its line's: NumPy is Python in part.
+func isOfLine(own, call recording.Place) bool {
+	return own.File != "" && strings.HasPrefix(call.File, "numpy/")
 }
 
 // spent is time on a core, and time asleep.

@@ -33,8 +33,8 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		}
 		kind := kindOfLoop(s)
 		own, call := splitLoop(s, kind)
-		if kind == diagnose.Arrays && own.File != "" && strings.HasPrefix(call.File, "numpy/") {
-			call = recording.Place{} // NumPy is Python in part, and the line's work is one
+		if kind == diagnose.Arrays && isOfLine(own, call) {
+			call = recording.Place{}
 		}
 		k := key{own.File, own.Function, call.File, call.Function}
 		if kind == diagnose.Preparing { // one line may call many transforms
@@ -377,12 +377,11 @@ var loopWaits = map[diagnose.Kind]diagnose.Kind{
 }
 
 // stepNames are kinds of the program's own work in its steps, by the innermost function's name. [J]
-var stepNames = []nameRow{
+var stepNames = slices.Concat([]nameRow{
 	{diagnose.Preparing, regexp.MustCompile(`(?i)collate|pre_?process|batchify|augment|mosaic|mix_?up|cut_?(?:mix|out)|` +
 		`(?:prepare|make|build|load|get|next|fetch)_?(?:batch|data|inputs?|samples?)(?:$|_)|` +
 		`(?:load|get|slice|gather|fetch)_(?:sub)?(?:tensor|feature|embedding)s?$`)},
-	dataNames[0], dataNames[1], dataNames[2], dataNames[3], dataNames[4], dataNames[5],
-}
+}, madeNames)
 
 // anywhere are kinds of work whose advice is the same in a loop and in a data set.
 var anywhere = []diagnose.Kind{

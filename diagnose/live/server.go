@@ -29,8 +29,7 @@ func (l filler) fillServer() {
 		return // a loop is no server, though it may send requests to one that it started, as for its data
 	}
 	l.Requests = measure.ReadRequests(l.run, l.Costs.Window, l.From, l.To)
-	r := l.Requests
-	if !r.Known() {
+	if !l.Requests.Known() {
 		return
 	}
 	none := diagnose.Quantity{}
@@ -40,8 +39,7 @@ func (l filler) fillServer() {
 	l.LoopLines = l.findServerLines()
 	l.nameGarbage()
 	_, l.OnDevice = sumInsides(l.Costs.Window)
-	r.Flight = max(min(r.Batch, r.Flight), r.Flight-l.waitElsewhere())
-	l.FewerPasses = measure.FewerPasses(r, l.Costs.Window)
+	l.FewerPasses = measure.FewerPasses(l.requestsOfPasses(), l.Costs.Window)
 	l.NobodyAsks, l.CacheIsFull = l.askNobody(), l.askCacheFull()
 	if idle := l.idleOfServer(); !math.IsNaN(idle) {
 		l.Parts = l.splitServer(idle)
@@ -49,6 +47,13 @@ func (l filler) fillServer() {
 		l.DeviceWaitsForLaunch = l.askServerLaunches()
 		l.DeviceBusy = l.askServerBusy()
 	}
+}
+
+// requestsOfPasses are the requests without those that wait for something that no pass of the model gives.
+func (l filler) requestsOfPasses() measure.Requests {
+	r := l.Requests
+	r.Flight = max(min(r.Batch, r.Flight), r.Flight-l.waitElsewhere())
+	return r
 }
 
 // waitElsewhere is how many requests at a time, in the mean, wait for something that no pass of the model gives:
@@ -212,8 +217,7 @@ func (l filler) askCacheFull() diagnose.Quantity {
 // askPassesSmall is whether requests wait for the model while its passes take few of them. What a pass takes is
 // known by its samples.
 func (l filler) askPassesSmall() diagnose.Quantity {
-	r, p := l.Requests, l.Parts
-	r.Flight = max(min(r.Batch, r.Flight), r.Flight-l.waitElsewhere())
+	r, p := l.requestsOfPasses(), l.Parts
 	waiting := r.InFlightAsked() / r.Batch
 	if math.IsNaN(waiting) || r.Count < fewRequests {
 		return diagnose.Quantity{}

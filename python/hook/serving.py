@@ -195,16 +195,22 @@ def patch_http(module):
     lend.put_in_place(((handler, "parse_request", _parse_in_place_of), (handler, "handle_one_request", _handle_one_in_place_of)))
 
 
-def _handle_request_in_place_of(original):
-    async def _handle_request(self, request, *args, **kwargs):
-        begun = begin_in_torch(request.method, request.path)
+def _counted(original, asked):
+    """Make a coroutine function that counts a request for each call. asked returns the method and the path, of its arguments."""
+
+    async def call(*args, **kwargs):
+        begun = begin_in_torch(*asked(*args))
         try:
-            return await original(self, request, *args, **kwargs)
+            return await original(*args, **kwargs)
         finally:
             if begun is not None:
                 end(begun)
 
-    return _handle_request
+    return call
+
+
+def _handle_request_in_place_of(original):
+    return _counted(original, lambda handler, request, *_: (request.method, request.path))
 
 
 def patch_aiohttp(module):
@@ -212,15 +218,7 @@ def patch_aiohttp(module):
 
 
 def _execute_request_in_place_of(original):
-    async def _execute(self, *args, **kwargs):
-        begun = begin_in_torch(self.request.method, self.request.path)
-        try:
-            return await original(self, *args, **kwargs)
-        finally:
-            if begun is not None:
-                end(begun)
-
-    return _execute
+    return _counted(original, lambda handler, *_: (handler.request.method, handler.request.path))
 
 
 def patch_tornado(module):
@@ -245,21 +243,11 @@ def patch_grpc(module):
 
 def _rpc_method_handler_in_place_of(original):
     def rpc_method_handler(behavior, *args, **kwargs):
-        return original(_counted(behavior) if iscoroutinefunction(behavior) else behavior, *args, **kwargs)
+        if iscoroutinefunction(behavior):
+            behavior = wraps(behavior)(_counted(behavior, lambda *_: ("POST", "")))
+        return original(behavior, *args, **kwargs)
 
     return rpc_method_handler
-
-
-def _counted(behavior):
-    async def call(*args, **kwargs):
-        begun = begin_in_torch("POST", "")
-        try:
-            return await behavior(*args, **kwargs)
-        finally:
-            if begun is not None:
-                end(begun)
-
-    return wraps(behavior)(call)
 
 
 def patch_grpc_coroutines(module):
