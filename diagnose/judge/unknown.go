@@ -176,7 +176,7 @@ func standsOut(c *diagnose.Case) (diagnose.Class, []diagnose.Evidence) {
 // its process; nil if that is not much of its steps.
 func findHeld(c *diagnose.Case) []diagnose.Evidence {
 	if c.Requests.Known() {
-		return nil // an answer needs its pass: a server awaits the device, and may have nobody to answer next
+		return nil // an answer needs its pass: a server awaits the device, and may have no other request
 	}
 	for _, f := range c.Findings {
 		switch {

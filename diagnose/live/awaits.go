@@ -36,7 +36,7 @@ const (
 	idles                    // for work
 )
 
-// limitsThreads reports whether a function is that of anyio's limit on threads, of which Starlette has one.
+// limitsThreads reports whether a function belongs to anyio's limit on threads, which Starlette uses.
 func limitsThreads(p recording.Place) bool { return strings.HasPrefix(p.Function, "CapacityLimiter.") }
 
 // kindOfAwait is why a coroutine is suspended, by the functions that its line awaits, and the kind of its line.

@@ -71,7 +71,7 @@ func TestTheLineThatACoroutineAwaits(t *testing.T) {
 	}
 }
 
-// The line before which most requests wait for a lock is told beside the one on which its owner waits.
+// The line that waits for a lock is named with the line on which the lock's owner waits.
 func TestTheLockThatIsHeldOverAWait(t *testing.T) {
 	found, _ := awaited(map[string]float64{
 		"request;/srv/app.py:136 predict;asyncio/locks.py:15 __aenter__;asyncio/locks.py:114 Lock.acquire": 45,
@@ -116,7 +116,7 @@ func TestRequestsThatGoToAnotherProcess(t *testing.T) {
 }
 
 // Of 74 requests at a time 38 wait for a thread, and of the threads that others have nearly all wait for another service:
-// a larger pass has nobody to take.
+// a larger pass would find no requests.
 func TestRequestsThatWaitForNoPass(t *testing.T) {
 	l := awaited(map[string]float64{
 		"request;anyio/_backends/_asyncio.py:20 CapacityLimiter.acquire_on_behalf_of;asyncio/locks.py:213 Event.wait":     760,

@@ -240,8 +240,8 @@ var waitNames = []nameRow{
 		`img|sample|item|batch|data|chunk|shard|latent|feature|tensor|array|npy|audio|clip|frame)`)},
 }
 
-// nameKind is the kind that the name of a program's function tells, the innermost first; "" unknown. Of a callable the
-// name of its class counts, as it does what it is called.
+// nameKind is the kind that the name of a program's function tells, the innermost first; "" unknown. Of a callable
+// object the name of its class counts: that says what it does.
 func nameKind(places []recording.Place, rows []nameRow) diagnose.Kind {
 	for _, p := range slices.Backward(places) {
 		if !p.Own() {

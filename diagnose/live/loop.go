@@ -149,7 +149,7 @@ func (l filler) awaitsOwnProcess() bool {
 }
 
 // shareOfOwnWait is the share of the launching thread's time in which it waits on a line that reads or writes files, or
-// runs a program; 0 if that is little. Nobody else decides how long that takes.
+// runs a program; 0 if that is little. Such a wait is the program's own, unlike one for requests.
 func (l filler) shareOfOwnWait() float64 {
 	asleep := 0.0
 	for _, line := range l.LoopLines.Lines {

@@ -77,8 +77,8 @@ func (l filler) findShortMemory() (diagnose.Finding, bool) {
 		". If the job's control group has no measure of its own, this is the machine's"), true
 }
 
-// oftenAsked is how many times a step asks the driver for memory, from which that is named. [J] PyTorch keeps what it
-// freed, so that steps like those before need none. cudaMalloc takes 10 to 100 us and more, cudaFree awaits the
+// oftenAsked is the number of requests for memory in a step from which they are named. [J] PyTorch keeps freed memory,
+// so that steps like those before need none. cudaMalloc takes 10 to 100 us and more, cudaFree awaits the
 // device.
 const oftenAsked = 1.0
 

@@ -4,7 +4,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-// pipelineText is said of a framework whose pipeline runs in threads of its own: a file does not tell what each does.
+// pipelineText is the text for a framework whose pipeline has its own threads. A file does not say what each one does.
 const pipelineText = "The pipeline that prepares batches takes longer than the device's work, which waits for it."
 
 var tooFewWorkers = Rule{

@@ -123,7 +123,7 @@ func TestWhatIfCountsAllJudgedSteps(t *testing.T) {
 	}
 }
 
-// Workers that nobody asks for a batch change nothing, and no number of them is enough.
+// Where the steps load no batch, more workers change nothing.
 func TestWorkersOfNoLoader(t *testing.T) {
 	run := runOf(t, steps(20, 20, 20, 20, 20))
 	changes, err := replay.Changes("num_workers=4")

@@ -53,7 +53,7 @@ func printCopies(n float64) string {
 	return printCount(n) + " copies come"
 }
 
-// printCount prints a mean of counts, with a decimal if it is none that could be counted.
+// printCount prints a mean of counts, with one decimal unless it is a whole number.
 func printCount(n float64) string {
 	if n == math.Trunc(n) {
 		return fmt.Sprintf("%.0f", n)

@@ -53,7 +53,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// Of a suspended coroutine, the program's line and what it awaits are kept; else the two innermost functions.
+// The line of the program and what it awaits are kept. Without such a line, the two innermost functions are.
 func TestPlacesOfACoroutine(t *testing.T) {
 	at := func(names ...string) (frames []recording.Place) {
 		for _, name := range names {

@@ -204,7 +204,7 @@ def learns(module):
 
 def count_samples(torch, args, kwargs):
     """How many samples a pass has: the first dimension of its first tensor. None if unknown, as of packed sequences."""
-    if "cu_seq_lens_q" in kwargs or torch._C._get_tracing_state() is not None:  # jit.trace gives tensors in the place of numbers
+    if "cu_seq_lens_q" in kwargs or torch._C._get_tracing_state() is not None:  # jit.trace gives tensors, not numbers
         return None
     for value in [*args[1:], *kwargs.values()]:
         if type(value) is torch.Tensor:

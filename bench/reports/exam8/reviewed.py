@@ -1,4 +1,4 @@
-"""Reviews are told good from bad by a small BERT; they were tokenized beforehand and are in columns on disk."""
+"""A small BERT learns whether reviews are good. They were tokenized beforehand, and are in columns on disk."""
 
 # https://github.com/huggingface/datasets/issues/708
 # Cause: each item of the columns becomes lists of Python numbers and then tensors: 6.4 times as slow as data in memory.

@@ -40,7 +40,7 @@ TOKENS, ONE, DEVICE = "cpu-bound/tokenizer", "batch-too-small", "gpu-bound"
 IDLE = ("no-load", "waits-outside")
 #: Advice that a server bound by its host or by a wait has no use for.
 HARDWARE = r"(faster|bigger|another|second|more) (GPU|device|card|accelerator)s?\b(?! (work|time|memory|second))"
-#: To wait longer for a batch, or to gather more, where nobody else asks.
+#: Longer waits for a batch, or larger batches, where no other request is there.
 GATHER = r"(?i:(raise|increase|larger|longer|bigger|more|enlarge)[^.\"]{0,40}(batch|window|wait|timeout|delay))"
 
 
