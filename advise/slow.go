@@ -43,11 +43,12 @@ func (a adviser) leadWithLine(fixes []Fix) {
 // muchMore is how many times the gain of more workers a cheaper line may bring, from which it is said first. [J]
 const muchMore = 1.5
 
-// outdoes reports whether a cheaper line may bring much more than workers, whose limit the cores are. Of a line whose
+// outdoes reports whether a cheaper line may bring much more than workers, if they or the cores stay the limit. Of a line whose
 // work has no name, nothing is known that makes it cheaper.
 func (a adviser) outdoes(line, workers Fix) bool {
 	unnamed := []diagnose.Kind{diagnose.Code, diagnose.Waits, diagnose.Stacking}
-	return workers.Name == string(stoker.NumWorkers) && workers.Forecast.Bound == stoker.CPU &&
+	limits := []stoker.Resource{stoker.CPU, stoker.Worker}
+	return workers.Name == string(stoker.NumWorkers) && slices.Contains(limits, workers.Forecast.Bound) &&
 		!slices.Contains(unnamed, a.verdict.Lines[0].Kind) &&
 		line.Forecast.Speedup.High >= muchMore*workers.Forecast.Speedup.High
 }
@@ -71,6 +72,9 @@ func (a adviser) slow() (Fix, string) {
 	title := "make this line cheaper: "
 	if line.Data != "" { // it is no line of the program's
 		title = "make this cheaper: "
+	}
+	if line.Class != "" {
+		title = "make this work cheaper: "
 	}
 	if line.Kind == diagnose.Chunks {
 		title = "read whole chunks, or store the array in chunks of one sample: "

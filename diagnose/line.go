@@ -25,7 +25,8 @@ type Line struct {
 	Call recording.Place
 	// Data is the class of the data set if only libraries were seen; "" unknown.
 	Data string
-	// Class is the program's class whose lines are counted together, if no single one of them has much; "" of one line.
+	// Class is the program's class or function whose lines are counted together: no single one of them has much, or
+	// they do the same work; "" of one line.
 	Class string
 	Kind  Kind
 	Share stoker.Interval // of the time that is spent on preparing batches
@@ -47,6 +48,9 @@ func (l Line) String() string {
 	if l.Class != "" {
 		class := l.Class
 		l.Class = ""
+		if class == l.Own.Function {
+			return l.String() + ", the whole function"
+		}
 		return class + ", most of it at " + l.String()
 	}
 	switch {

@@ -196,7 +196,7 @@ func sayWork(v diagnose.Verdict) string {
 	}
 	line := v.Lines[0]
 	text := fmt.Sprintf(". %s of preparing a batch is %s", diagnose.WholePercent(line.Share.Point),
-		strings.TrimSpace(line.Short()+" "+line.Where().Function))
+		strings.TrimSpace(line.Short()+" "+cmp.Or(line.Class, line.Where().Function)))
 	if line.Kind != "" && line.Kind != diagnose.Code {
 		text += ": " + line.Kind.Words()
 	}

@@ -92,34 +92,60 @@ func (s *spent) addStack(stack recording.Stack) {
 }
 
 // byClass puts the groups of each of the program's classes into one, and those of functions inside of a function, if
-// no single line has enough to be named.
+// no single line has enough to be named. Where one has, those that do the same work in a class are one if they have
+// much more together: what makes one of them cheaper makes all.
 func byClass(groups map[string]*group, all spent, looks float64) map[string]*group {
+	named := func(g *group) bool { return estimateShare(g.whole(), all.whole(), looks).Low >= diagnose.SlowLine }
+	sameWork := slices.ContainsFunc(slices.Collect(maps.Values(groups)), named)
 	merged := map[string]*group{}
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		g := groups[key]
-		if estimateShare(g.whole(), all.whole(), looks).Low >= diagnose.SlowLine {
-			return groups
-		}
-		if g.own.File != "" {
-			g.class, _, _ = strings.Cut(g.own.Function, ".")
-			key = g.own.File + "\n" + g.class
+		class, _, _ := strings.Cut(g.own.Function, ".")
+		switch kind := g.kind(); {
+		case g.own.File == "" || sameWork && slices.Contains(apartWork, kind):
+		case sameWork:
+			key = g.own.File + "\n" + class + "\n" + string(kind)
+		default:
+			key = g.own.File + "\n" + class
 		}
 		into := merged[key]
 		if into == nil {
 			one := *g
-			one.kinds, one.class = maps.Clone(g.kinds), ""
-			merged[key], one.most = &one, g.whole()
+			one.kinds, one.most = maps.Clone(g.kinds), g.whole()
+			merged[key] = &one
 			continue
 		}
 		if g.whole() > into.most {
 			into.own, into.call, into.most = g.own, g.call, g.whole()
 		}
-		into.core, into.asleep, into.class = into.core+g.core, into.asleep+g.asleep, g.class
+		into.core, into.asleep, into.class = into.core+g.core, into.asleep+g.asleep, class
 		for kind, seconds := range g.kinds {
 			into.kinds[kind] += seconds
 		}
 	}
+	if !sameWork {
+		return merged
+	}
+	lone := true
+	for _, g := range merged {
+		if g.whole() < moreTogether*g.most {
+			g.class = ""
+		}
+		lone = lone && (g.class == "" || !named(g))
+	}
+	if lone {
+		return groups
+	}
 	return merged
+}
+
+// moreTogether is how many times the time of the slowest line a class has in one kind of work, from which its lines
+// are one. [J]
+const moreTogether = 1.25
+
+// apartWork are kinds whose lines are each made cheaper by themselves, or of which nothing is known.
+var apartWork = []diagnose.Kind{
+	diagnose.Augmentation, diagnose.Code, diagnose.Waits, diagnose.Request, diagnose.Connection, diagnose.Collate, diagnose.Stacking,
 }
 
 // group are the stacks of one Line, or of a class of the program's.
@@ -140,12 +166,18 @@ func (g *group) asLine(all spent, looks float64, job predict.Baseline) diagnose.
 		Own: g.own, Call: g.call, Class: g.class, Share: estimateShare(g.whole(), all.whole(), looks),
 		Without: job.Without(core, waiting),
 	}
+	line.Kind = g.kind()
+	return line
+}
+
+// kind is what most of its time goes into.
+func (g *group) kind() (most diagnose.Kind) {
 	for kind, seconds := range g.kinds {
-		if now := g.kinds[line.Kind]; seconds > now || seconds == now && kind < line.Kind {
-			line.Kind = kind
+		if now := g.kinds[most]; seconds > now || seconds == now && kind < most {
+			most = kind
 		}
 	}
-	return line
+	return most
 }
 
 // estimateShare is how large a part is of which so many samples saw the whole, with 95 %

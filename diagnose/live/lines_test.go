@@ -121,6 +121,17 @@ func TestLinesOfAClass(t *testing.T) {
 	if len(merged) != 2 || one == nil || one.class != "Factory" || one.own.Line != 5 || one.core != 6.2 {
 		t.Errorf("%+v", merged)
 	}
+	groups["e"] = at("Factory.atom", 7, 3)
+	for name, kind := range map[string]diagnose.Kind{"a": diagnose.Graphs, "b": diagnose.Sorting, "c": diagnose.Sorting, "d": diagnose.Graphs, "e": diagnose.Graphs} {
+		groups[name].kinds = map[diagnose.Kind]float64{kind: groups[name].core}
+	}
+	groups["e"].core = 4
+	alike := byClass(groups, spent{core: 12.2}, 200)
+	one = alike["/train.py\nFactory\ngraphs"]
+	if len(alike) != 3 || one == nil || one.class != "Factory" || one.own.Line != 7 || one.core != 6.4 {
+		t.Errorf("a line has enough, another of its class does the same work: %+v", alike)
+	}
+	delete(groups, "e")
 	groups["d"].core = 8
 	if kept := byClass(groups, spent{core: 14}, 200); len(kept) != 4 {
 		t.Errorf("a line has most of the time: %d groups, want all four as they are", len(kept))
