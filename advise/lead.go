@@ -55,12 +55,34 @@ func (a adviser) leadWith(plan Plan) Plan {
 		}
 	default:
 	}
+	syncing := lead.Name == diagnose.RowBetween && lead.Line.Kind == diagnose.Syncing
 	same := func(f Fix) bool { // the step's own advice on that line
+		if syncing && f.readsLess() && f.At == fix.At {
+			return true
+		}
 		return f.Name == diagnose.SlowTransform && lead.Line.Own.File != "" &&
 			strings.HasSuffix(f.Title, lead.Line.String())
 	}
 	plan.Fixes = append([]Fix{fix}, slices.DeleteFunc(plan.Fixes, same)...)
+	if lead.Name == diagnose.RowBetween && !syncing {
+		a.boundReads(plan.Fixes, a.verdict.Ledger.Recurring()/lead.Seconds)
+	}
 	return plan
+}
+
+// readsLess reports whether it is that values are read from the device less often.
+func (f Fix) readsLess() bool {
+	return slices.ContainsFunc(f.Changes, func(c stoker.Change) bool { return c.Setting == stoker.SyncEvery })
+}
+
+// boundReads bounds what it brings to read values less often by what the host does beside: the device works meanwhile,
+// and no step gets shorter than the host's own work.
+func (a adviser) boundReads(fixes []Fix, most float64) {
+	for i, f := range fixes {
+		if f.readsLess() && f.Forecast.Speedup.High > most {
+			fixes[i].Forecast = a.atMost(most)
+		}
+	}
 }
 
 // muchEvaluation is the share of a run without its start and end that evaluation takes, from which less of it is

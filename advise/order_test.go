@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // One order comes out, whatever goes in: three fixes, and some that are
@@ -84,5 +85,29 @@ func TestOrderAfterTheVerdict(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", class, got, want)
 		}
+	}
+}
+
+// What reads values less often is said once, and brings no more than the host's other work allows.
+func TestReadsBesideTheLead(t *testing.T) {
+	at := func(line int) diagnose.Line {
+		own := recording.Place{File: "/train.py", Line: line, Function: "train"}
+		return diagnose.Line{Own: own, Kind: diagnose.Syncing}
+	}
+	reads := Fix{Name: "sync_every", At: "train.py:9", Changes: []stoker.Change{{Setting: stoker.SyncEvery, From: 1, To: 50}}}
+	reads.Forecast = predict.NoForecast()
+	reads.Forecast.Speedup.High = 2.7
+	row := diagnose.Row{Name: diagnose.RowBetween, Seconds: 10, Line: at(9)}
+	a := adviser{verdict: diagnose.Verdict{
+		Lead:   &diagnose.Lead{Row: row, Most: 2},
+		Ledger: diagnose.Ledger{Rows: []diagnose.Row{row, {Name: diagnose.RowTraining, Seconds: 5}}},
+	}}
+	if plan := a.leadWith(Plan{Fixes: []Fix{reads}}); len(plan.Fixes) != 1 {
+		t.Errorf("the line that waits for the device is said twice: %v", names(plan.Fixes))
+	}
+	a.verdict.Lead.Line.Kind, a.verdict.Lead.Line.Own.Line = diagnose.Nearest, 7
+	plan := a.leadWith(Plan{Fixes: []Fix{reads}})
+	if len(plan.Fixes) != 2 || plan.Fixes[1].Forecast.Speedup.High != 1.5 {
+		t.Errorf("5 of 15 s are not the host's other work: %+v", plan.Fixes)
 	}
 }

@@ -30,8 +30,7 @@ const resultsDecide = "whether the program goes on by the result: one that decid
 func mindReads(plan Plan) Plan {
 	for _, fixes := range [][]Fix{plan.Fixes, plan.Doubtful} {
 		for i := range fixes {
-			reads := func(c stoker.Change) bool { return c.Setting == stoker.SyncEvery }
-			if slices.ContainsFunc(fixes[i].Changes, reads) && fixes[i].Mind == "" {
+			if fixes[i].readsLess() && fixes[i].Mind == "" {
 				fixes[i].Mind = readsDecide
 				if fixes[i].Lossless {
 					fixes[i].Mind = resultsDecide

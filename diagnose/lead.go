@@ -60,6 +60,8 @@ func (l *Lead) Title() string {
 		return "starting takes most of the run"
 	case l.Line.Kind == "":
 		return "the device waits for what the loop does between its steps"
+	case l.Line.Kind == Syncing: // whose words have the device
+		return l.Line.Kind.Words()
 	}
 	return l.Line.Kind.Words() + ", and the device waits"
 }
@@ -106,7 +108,7 @@ func (l *Lead) Why() string {
 var rowTakes = map[RowName]string{
 	RowEvaluation: "evaluation takes", RowCheckpoint: "saving checkpoints takes",
 	RowEdge:     "waiting for the first batches of epochs takes",
-	RowBetween:  "what the loop does between its steps takes",
+	RowBetween:  "the loop's own work on the host, in its steps or between them, takes",
 	RowSkipping: "fetching batches that are thrown away takes", RowStartUp: "starting takes",
 }
 
