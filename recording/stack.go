@@ -65,6 +65,10 @@ func (l Loading) String() string {
 // LoaderFile is PyTorch's DataLoader, as a Place names it.
 const LoaderFile = "torch/utils/data/dataloader.py"
 
+// EventLoopFile is where asyncio calls what an event loop runs, as a Place names it. Without a line, as the first place
+// of a stack, it says that the loop runs it, and stands still meanwhile.
+const EventLoopFile = "asyncio/events.py"
+
 // Stack is where threads were seen while they prepared a batch, or where a trainer's own thread
 // was while it did not.
 type Stack struct {
@@ -76,6 +80,7 @@ type Stack struct {
 	Native  string  // what the innermost line calls, by its text: native code has no frame; "" unknown
 	Asleep  bool    // neither running nor waiting for a core
 	Awaits  Awaits  // what a thread asleep waits for, if the kernel tells
+	OnLoop  bool    // an event loop runs it, and stands still meanwhile
 	Seconds float64 // total time of all threads there
 }
 
@@ -93,6 +98,7 @@ const (
 	OfRequest Awaits = "request" // the task that answers a request
 	OfTask    Awaits = "task"    // another one
 	OfThread  Awaits = "thread"  // either, and a thread of a pool has what it awaits
+	OfPool    Awaits = "pool"    // none's: a thread of a pool is there, and others wait for their turn in it
 )
 
 // SeriesSubject returns the subject of the stack's FetchStack series. These are lines for flame
@@ -101,6 +107,9 @@ func (s Stack) SeriesSubject() string {
 	words := []string{s.String(), "core"}
 	if s.Asleep {
 		words[1] = cmp.Or(string(s.Awaits), "asleep")
+	}
+	if s.OnLoop {
+		words = append(words, EventLoopFile)
 	}
 	for _, p := range s.Places {
 		words = append(words, strings.ReplaceAll(p.String(), ";", "_"))
@@ -123,7 +132,7 @@ func stackOf(subject string) (s Stack, ok bool) {
 	awaits := Awaits("")
 	switch words[2] {
 	case "core", "asleep":
-	case string(AwaitsLock), string(AwaitsDisk), string(OfRequest), string(OfTask), string(OfThread):
+	case string(AwaitsLock), string(AwaitsDisk), string(OfRequest), string(OfTask), string(OfThread), string(OfPool):
 		awaits = Awaits(words[2])
 	default:
 		return s, false
@@ -137,7 +146,9 @@ func stackOf(subject string) (s Stack, ok bool) {
 			s.Native = p.Function
 			break
 		}
-		s.Places = append(s.Places, p)
+		if s.OnLoop = s.OnLoop || p == (Place{File: EventLoopFile}); p != (Place{File: EventLoopFile}) {
+			s.Places = append(s.Places, p)
+		}
 	}
 	return s, err == nil
 }

@@ -16,6 +16,8 @@ func TestStackSubjects(t *testing.T) {
 		{Loading: Loading{PID: 7, Outside: true}, Asleep: true, Awaits: AwaitsDisk, Places: []Place{{"/train.py", 8, "log"}}},
 		{Loading: Loading{PID: 7, Outside: true}, Places: []Place{{"/train.py", 9, "<module>"}, {"torch/optim/adam.py", 7, "Adam.step"}}},
 		{Loading: Loading{PID: 7, Outside: true}, Places: []Place{{"/train.py", 9, "main"}}, Native: "cv2.imread"},
+		{Loading: Loading{PID: 7, Outside: true}, Asleep: true, OnLoop: true, Places: []Place{{"/app.py", 9, "predict"}}},
+		{Loading: Loading{PID: 7, Outside: true}, Asleep: true, Places: []Place{{"/app.py", 9, "main"}, {EventLoopFile, 84, "Handle._run"}}},
 		{Loading: Loading{PID: 7}, Places: []Place{{"<string>", 3, "<lambda>"}, {"./a:b.py", 0, "<listcomp>"}}},
 	} {
 		if got, ok := stackOf(s.SeriesSubject()); !ok || !reflect.DeepEqual(got, s) {

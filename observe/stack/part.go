@@ -104,6 +104,8 @@ func placesOutsideFetch(stack []place, into []recording.Place, server bool) ([]r
 				into = append(into, around.asPlace())
 			} else if around := evaluating(stack[i+1:]); around != nil && !own.Evaluates() {
 				into = append(into, around.asPlace())
+			} else if server && onEventLoop(stack[i+1:]) {
+				into = append(into, recording.Place{File: recording.EventLoopFile})
 			}
 			into = append(into, own)
 			break
@@ -208,11 +210,25 @@ var preparers = []string{
 	"torchaudio/", "librosa/", "PIL/", "skimage/", "pandas/core/", "tokenizers/", "transformers/tokenization",
 }
 
+// onEventLoop reports whether an event loop calls a function, by those around it: it stands still meanwhile.
+func onEventLoop(outer []place) bool {
+	for i := range outer {
+		if c := outer[i].code; c != nil && startsWithAny(c.file, asyncLoops) {
+			return true
+		}
+	}
+	return false
+}
+
+// asyncLoops are the files of functions that run an event loop: of uvloop's, which is native code, those around it.
+var asyncLoops = []string{recording.EventLoopFile, "asyncio/base_events.py", "asyncio/runners.py"}
+
 // stages are libraries whose functions say what a server does for a request.
 var stages = []string{
 	"json/", "fastapi/", "starlette/", "pydantic/", "orjson/", "transformers/tokenization", "transformers/generation/",
 	"tokenizers/", "PIL/", "torchvision/transforms/", "litserve/", "ray/serve/", "bentoml/", "vllm/", "multipart/",
-	"python_multipart/", "base64.py", "gzip.py", "httpx/", "aiohttp/", "redis/", "psycopg",
+	"python_multipart/", "base64.py", "gzip.py", "httpx/", "aiohttp/", "redis/", "psycopg", "gunicorn/http/wsgi.py",
+	"gunicorn/http/body.py", "waitress/channel.py",
 }
 
 // eventLoops are the files in which a thread begins to work on a request. The frames that

@@ -53,6 +53,29 @@ func TestAround(t *testing.T) {
 	}
 }
 
+// A server's line that an event loop calls is marked: the loop stands still meanwhile. What the loop's own thread waits for is not.
+func TestALineOnTheEventLoop(t *testing.T) {
+	for want, frames := range map[string][]string{
+		"asyncio/events.py  /app.py predict": {"/app.py predict", "starlette/routing.py app", "asyncio/events.py Handle._run", "/app.py main"},
+		"/app.py predict":                    {"/app.py predict", "concurrent/futures/thread.py run"},
+		"selectors.py select":                {"selectors.py select", "asyncio/base_events.py _run_once", "asyncio/runners.py run", "/app.py main"},
+	} {
+		var stack []place
+		for _, frame := range frames {
+			file, name, _ := strings.Cut(frame, " ")
+			stack = append(stack, place{code: &code{file: file, name: name, part: inside}})
+		}
+		places, _ := placesOutsideFetch(stack, nil, true)
+		var got []string
+		for _, p := range places {
+			got = append(got, p.File+" "+p.Function)
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%v gives %q, want %q", frames, text, want)
+		}
+	}
+}
+
 // The line of the program and what it awaits are kept. Without such a line, the two innermost functions are.
 func TestPlacesOfACoroutine(t *testing.T) {
 	at := func(names ...string) (frames []recording.Place) {

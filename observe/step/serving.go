@@ -97,7 +97,7 @@ func (in *Intake) addEngine(p *Process, r *hookRecord, now float64) bool {
 
 // Await is where coroutines of a server wait, and how long they did so far.
 type Await struct {
-	Who     string            // "request", "task" or "thread", as in the protocol
+	Who     string            // "request", "task", "thread" or "pool", as in the protocol
 	Frames  []recording.Place // outermost first, files as the program has them
 	Seconds float64
 }
@@ -112,7 +112,7 @@ const (
 // addAwait takes how long coroutines have waited in one place.
 func (in *Intake) addAwait(p *Process, r *hookRecord) bool {
 	seconds := float64(r.For) / 1e9
-	known := r.Who == "request" || r.Who == "task" || r.Who == "thread"
+	known := r.Who == "request" || r.Who == "task" || r.Who == "thread" || r.Who == "pool"
 	if !known || !(seconds >= 0 && seconds < longAwaits) || len(r.Frames) == 0 || len(r.Frames) > mostFrames {
 		return false
 	}

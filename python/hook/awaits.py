@@ -1,7 +1,8 @@
 """The lines on which coroutines of a server wait: a part of the start-up hook, of serving.py.
 
 Purpose. A coroutine in an `await` is on no thread's stack. While requests are there, the event loop calls `look` ten times a
-second. It follows each task down to the innermost coroutine, and sums the time by stack.
+second. It follows each task down to the innermost coroutine, and sums the time by stack. Of a pool of threads in which calls wait for
+their turn it sums where the threads are.
 Limits. A coroutine that runs is on its thread's stack. What an asynchronous generator awaits shows as the line that asks it.
 """
 
@@ -55,7 +56,8 @@ def look(one):
     t, state = monotonic_ns(), now.state
     if looks.get(id(one.loop)) is not one:
         return
-    if state.requests is None or state.requests.active == 0:
+    asked = state.requests or state.replica
+    if asked is None or asked.active == 0:
         del looks[id(one.loop)]
         return
     span = max(0, t - one.last - max(0, t - one.due))  # while the loop was blocked, none waited for anything else
@@ -64,8 +66,9 @@ def look(one):
     every = 1 + len(tasks) // TASKS
     one.turn += 1
     for task in tasks[one.turn % every :: every]:
-        state.requests.awaits.add(task, span * every, state.requests.tasks)
-    state.requests.awaits.tell(state, t)
+        asked.awaits.add(task, span * every, asked.tasks)
+    asked.awaits.add_pools(span, one.turn)
+    asked.awaits.tell(state, t)
     one.wait(max(EVERY_NS, REST * (monotonic_ns() - t)), t)
 
 
@@ -81,8 +84,23 @@ class Awaits(object):
         who = "request" if id(task) in requests else "task"
         if not frames or who == "task" and delay >= SHORT:
             return
-        if is_of_thread(waiter):
-            who = "thread"
+        self.sum("thread" if is_of_thread(waiter) else who, frames, ns)
+
+    def add_pools(self, ns, turn):
+        """Pools of threads in which calls wait for their turn: where one of the threads is, as long as each call waits."""
+        pools = {}
+        for thread, calls in list(getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", {}).items()):
+            if calls.qsize() > 0:
+                pools.setdefault(id(calls), (calls, []))[1].append(thread)
+        for calls, threads in pools.values():
+            frame, chain = sys._current_frames().get(threads[turn % len(threads)].ident), []
+            while frame is not None and len(chain) < DEEPEST:
+                chain.append(frame)
+                frame = frame.f_back
+            if chain:
+                self.sum("pool", tuple((frame.f_code, frame.f_lineno) for frame in shorten(chain[::-1])), ns * min(TASKS, calls.qsize()))
+
+    def sum(self, who, frames, ns):
         key = who, frames
         if key not in self.sums and len(self.sums) >= STACKS:
             return

@@ -59,6 +59,7 @@ WANTED = (
     "gunicorn.workers.sync",
     "gunicorn.workers.gthread",
     "gunicorn.workers.base_async",
+    "ray.serve._private.replica",
     "vllm.v1.engine.core",
     "vllm.v1.worker.gpu_worker",
     "vllm.v1.core.sched.scheduler",

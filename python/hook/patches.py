@@ -250,6 +250,7 @@ ANY_PROGRAM = {
     "gunicorn.workers.sync": _patch_engine("patch_gunicorn"),
     "gunicorn.workers.gthread": _patch_engine("patch_gunicorn"),
     "gunicorn.workers.base_async": _patch_engine("patch_gunicorn"),
+    "ray.serve._private.replica": _patch_engine("patch_replica"),
 }
 
 # Actions once a module was imported.

@@ -33,7 +33,7 @@ class _Process(object):
         self.optimized = 0  # when that was last reported
         self.second = 0  # when the duties of each second were last done
         self.precision = None
-        self.inside = self.own = self.requests = None
+        self.inside = self.own = self.requests = self.replica = None
         if "inside" in now.parts:
             self.look_inside()
         if "serving" in now.parts and now.parts["serving"].watched:

@@ -256,6 +256,50 @@ def patch_grpc_coroutines(module):
     lend.put_in_place(tuple((module, name, _rpc_method_handler_in_place_of) for name in names))
 
 
+class Replica(object):
+    """The requests that a replica of Ray Serve answers: its proxy counts them. Their coroutines are looked at here."""
+
+    def __init__(self):
+        self.active, self.awaits, self.tasks = 0, awaits.Awaits(), set()
+
+
+@guarded
+def begin_in_replica():
+    if now.state is None or "torch" not in sys.modules:
+        return None
+    if now.state.replica is None:
+        now.state.replica = Replica()
+    replica = now.state.replica
+    replica.active += 1
+    task = awaits.begin()
+    replica.tasks.add(task)
+    return replica, task
+
+
+@guarded
+def end_in_replica(replica, task):
+    replica.active -= 1
+    replica.tasks.discard(task)
+
+
+def _call_in_place_of(original):
+    async def _call_func_or_gen(*args, **kwargs):
+        begun = begin_in_replica()
+        try:
+            return await original(*args, **kwargs)
+        finally:
+            if begun is not None:
+                end_in_replica(*begun)
+
+    return _call_func_or_gen
+
+
+def patch_replica(module):
+    wrapper = vars(module).get("UserCallableWrapper")
+    if wrapper is not None and iscoroutinefunction(vars(wrapper).get("_call_func_or_gen")):
+        lend.put_in_place(((wrapper, "_call_func_or_gen", _call_in_place_of),))
+
+
 # A message of a websocket is a request from when the program is given it until it asks for the next one.
 
 

@@ -160,6 +160,47 @@ class Awaiting(FakeCase):
         """)
         self.assertEqual({r["who"] for r in found.of("await") if r["frames"][-1][2].endswith("computes")}, {"thread"})
 
+    def test_the_thread_of_a_pool_in_which_calls_wait_is_told(self):
+        found = self.serve("""
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Event
+    pool, roomy = ThreadPoolExecutor(1), ThreadPoolExecutor(4)
+    def fetches(): Event().wait(0.5)
+    def quick(): Event().wait(0.5)
+    async def asks(scope, receive, send):
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(loop.run_in_executor(pool, fetches), loop.run_in_executor(roomy, quick))
+    async def all_of_them(): await asyncio.gather(*(RequestResponseCycle("/predict").run_asgi(asks) for _ in range(3)))
+    asyncio.run(all_of_them())
+        """)
+        names = {tuple(name.rpartition(".")[2] for _, _, name in r["frames"]): r["for"] / 1e9 for r in found.of("await") if r["who"] == "pool"}
+        waited = sum(seconds for frames, seconds in names.items() if "fetches" in frames)
+        self.assertTrue(0.5 < waited < 2.5, names)  # two wait for half a second, then one
+        self.assertFalse([frames for frames in names if "quick" in frames], names)
+
+    def test_a_replica_of_ray_serve_tells_what_its_coroutines_await(self):
+        """Its proxy, another process, counts the requests."""
+        self.write(self.fake, "ray", {"__init__.py": "", "serve/__init__.py": "", "serve/_private/__init__.py": "", "serve/_private/replica.py": """
+            class UserCallableWrapper:
+                async def _call_func_or_gen(self, callable, *, args=None): return await callable(*args)
+        """})
+        found = self.silent(self.run_program("""
+    import asyncio, sys, torch, torch.utils.data
+    from ray.serve._private.replica import UserCallableWrapper
+    async def features(seconds):
+        await asyncio.sleep(seconds)
+        return 7
+    async def answers(seconds):
+        return await features(seconds)
+    print(asyncio.run(UserCallableWrapper()._call_func_or_gen(answers, args=(0.7,))))
+    try: asyncio.run(UserCallableWrapper()._call_func_or_gen(answers, args=("x",)))
+    except TypeError: print("raised")
+    print(sys.modules["_stoker_hook"].now.state.replica.active, sys.modules["_stoker_hook"].now.state.requests)
+        """))
+        self.assertEqual(found.out.split(), ["7", "raised", "0", "None"])
+        told = [[name.rpartition(".")[2] for _, _, name in r["frames"]] for r in found.of("await") if r["who"] == "request"]
+        self.assertTrue([names for names in told if names[-3:] == ["answers", "features", "sleep"]], told)
+
     def test_a_blocked_loop_waits_for_nothing_else(self):
         found = self.serve("""
     from threading import Event
