@@ -186,7 +186,7 @@ func (a adviser) ownLine() []Fix {
 		fix.Notes, fix.Mind = []string{onePassEach + diagnose.ManyReadsAdvice}, readsDecide
 	}
 	// it does nothing that may be cheaper
-	if slices.Contains([]diagnose.Kind{diagnose.Locking, diagnose.Pausing, diagnose.Pickling}, line.Kind) {
+	if slices.Contains([]diagnose.Kind{diagnose.Locking, diagnose.Pausing, diagnose.Forking, diagnose.Pickling}, line.Kind) {
 		fix.Title, fix.At = line.Kind.Advice(), line.Short()
 		fix.Notes = []string{line.Kind.Words() + ": " + line.String()}
 	}

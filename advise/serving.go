@@ -2,9 +2,12 @@ package advise
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // serving advises a server: what the class names, in words of servers, with its line and a bound of
@@ -12,11 +15,19 @@ import (
 func (a adviser) serving() Plan {
 	v := a.verdict
 	if v.Class == diagnose.LaunchBound {
-		change := v.Grounds.LaunchChange()
-		return Plan{Fixes: []Fix{{
-			Name: string(change.Setting), Title: v.Grounds.LaunchAdvice(), Changes: []stoker.Change{change},
-			Forecast: a.atMost(atRemoval(v.Measured.Parts.Host)), Effort: Code, Risk: NoRisk,
-		}}}
+		var plan Plan
+		reads, found := a.readsOfPass()
+		if found {
+			plan.Fixes = append(plan.Fixes, reads)
+		}
+		if asks := a.costs.Window.Asks(); !found || asks.Launches >= launchesPerRead*asks.Syncs {
+			change := v.Grounds.LaunchChange()
+			plan.Fixes = append(plan.Fixes, Fix{
+				Name: string(change.Setting), Title: v.Grounds.LaunchAdvice(), Changes: []stoker.Change{change},
+				Forecast: a.atMost(atRemoval(v.Measured.Parts.Host)), Effort: Code, Risk: NoRisk,
+			})
+		}
+		return plan
 	}
 	if !(v.Most > 1) || !isOfServer(v.Class) {
 		return Plan{}
@@ -27,6 +38,12 @@ func (a adviser) serving() Plan {
 	}
 	if top, found := findServerLine(v); found {
 		fix.Title, fix.At = cmp.Or(top.Kind.Advice(), fix.Title), top.Short()
+		if v.Class == diagnose.ServerHost && a.usesAllCores() {
+			fix.Title = fmt.Sprintf("the server uses all the cores that it may run on (%s): give it another one, or do less there: once "+
+				"for what requests share, on smaller inputs, or on the device for a whole batch. Threads and processes beside "+
+				"share the same cores: several with PyTorch on the CPU need torch.set_num_threads(1) each",
+				quantity.About(a.costs.Cores+a.costs.Others))
+		}
 	}
 	if holder, waits := v.Measured.LoopLines.BeforeLock(); v.Class == diagnose.ServerWaits && waits {
 		fix.Notes = append(fix.Notes, holder.Short()+": most requests wait there for a lock, which its owner keeps meanwhile")
@@ -36,6 +53,40 @@ func (a adviser) serving() Plan {
 		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
 	}
 	return Plan{Fixes: []Fix{fix}}
+}
+
+// readsAtOnce is diagnose.ManyReadsAdvice for a server.
+const readsAtOnce = "read the values of a pass from the device at once: one .tolist() or .cpu() of a whole tensor before the loop " +
+	"over its parts, torch.stack(values).cpu() after it, or calls on whole tensors that need no value on the host"
+
+// launchesPerRead is how many launches a read of the device has in a pass, from which fewer of them pay as well. [J]
+const launchesPerRead = 4
+
+// allUsed is the share of the cores that a server may run on, from which nothing beside it finds one. [J]
+const allUsed = 0.85
+
+func (a adviser) usesAllCores() bool {
+	return a.costs.CoresUse >= allUsed*(a.costs.Cores+a.costs.Others)
+}
+
+// readsOfPass proposes to read values from the device at once, where a pass waits for it many times: a graph ends at each.
+func (a adviser) readsOfPass() (Fix, bool) {
+	i := slices.IndexFunc(a.verdict.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingManyReads })
+	if i < 0 {
+		return Fix{}, false
+	}
+	fix := Fix{
+		Name: diagnose.FindingManyReads, Title: readsAtOnce,
+		Forecast: a.atMost(atRemoval(a.verdict.Measured.Parts.Host)), Effort: Code, Risk: NoRisk,
+		Notes: []string{a.verdict.Findings[i].Text, "a compiled graph (torch.compile, CUDA graphs) ends at each read: these come first"},
+	}
+	onCore := 0.0
+	for _, line := range a.verdict.Measured.LoopLines.Lines { // the thread launches and reads in turn: both keep it on a core
+		if t := line.Seconds - line.Asleep; line.Own.File != "" && !line.Own.IsAt(a.costs.SyncsAt) && t > onCore {
+			fix.At, onCore = line.Short(), t
+		}
+	}
+	return fix, true
 }
 
 // findServerLine is the line that a server's class is about: where the host works, or where requests are held; false

@@ -295,12 +295,13 @@ var Classes = []Word{
 		string(BatchTooSmall),
 		"requests wait for the model, and a pass takes one or few of them",
 		"answer several requests in one pass: LitServe(max_batch_size=8, batch_timeout=0.01), Ray Serve @serve.batch(max_batch_size=8), " +
-			"Triton dynamic_batching, vLLM --max-num-seqs",
+			"BentoML @bentoml.api(batchable=True, max_batch_size=8), Triton dynamic_batching, vLLM --max-num-seqs. A server of your own: " +
+			"take all that wait out of the queue, and torch.stack them",
 	},
 	{
 		string(ServerHost),
 		"the host works for requests before, between or after passes, while the device idles",
-		"let it run beside the model and not in turn with it: threads for native code, processes for Python code",
+		"do it once for what requests share, for a whole batch or on the device, or beside the model: in threads, Python code in processes",
 	},
 	{
 		string(Tokenizing),
@@ -310,7 +311,7 @@ var Classes = []Word{
 	{
 		string(ServerWaits),
 		"requests are there, the device idles and no core works for them: a lock, a timer, a batch that fills, another service",
-		"hold no lock while you wait, ask other services with await, and let a batch wait no longer than a pass takes",
+		"hold no lock in a wait, ask other services with await, and let a batch wait at most as long as a pass takes",
 	},
 	{
 		string(CacheFull),

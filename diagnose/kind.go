@@ -85,6 +85,7 @@ const (
 	Preparing  Kind = "preparing"   // data, in the loop itself
 	Disk       Kind = "disk"        // blocks on one
 	Pausing    Kind = "pause"       // asleep in what nothing names
+	Forking    Kind = "forking"     // a process for each job, which is waited for
 	HostCode   Kind = "host-code"   // on a core in what nothing names
 	Looping    Kind = "python-loop" // on a core in a loop of Python over elements
 	Syncing    Kind = "sync"        // blocks on the device, which then idles
@@ -100,10 +101,15 @@ const (
 	Engine      Kind = "engine" // scheduling, inputs of a pass, messages between its processes
 	RequestData Kind = "request-data"
 	PerRequest  Kind = "per-request"
-	Messages    Kind = "messages" // to another process, pickled
+	Messages    Kind = "messages"     // to another process, pickled
+	Loads       Kind = "loads"        // a model, a tokenizer or a module, again
+	Database    Kind = "database"     // is asked or written
+	RequestLogs Kind = "request-logs" // are written
 	Held        Kind = "held"
 	Timer       Kind = "timer"       // a sleep, or a batch that gathers more
 	Service     Kind = "service"     // another one is asked
+	Blocking    Kind = "blocking"    // the event loop, with all requests
+	OnePool     Kind = "pool"        // of few threads, which all requests need in turn
 	ThreadPool  Kind = "thread-pool" // all its threads are taken
 	Client      Kind = "client"      // sends its request, or takes its answer, slowly
 	Queueing    Kind = "queueing"    // for a lock whose owner works
@@ -125,7 +131,7 @@ const (
 var OfDevice = []Kind{DeviceWait, Launching, Copying}
 
 // HoldRequests are the kinds of lines on which a server's request is held, and no core works for it.
-var HoldRequests = []Kind{Held, Timer, Service, ThreadPool, Client}
+var HoldRequests = []Kind{Held, Timer, Service, Blocking, OnePool, ThreadPool, Client}
 
 // OfLoader are the kinds of all that a loader does in the launching thread.
 var OfLoader = []Kind{Awaiting, HandOver, Sampling, StartingWorkers, EndingWorkers}
@@ -520,6 +526,12 @@ var kindWords = map[Kind][2]string{
 			"not: every so many steps, or hand it to a thread, so that no step waits for it. A loop that gets its " +
 			"work there (a queue, a socket) has none at the moment, which is no fault",
 	},
+	Forking: {
+		"a process is started for each job, and waited for",
+		"let processes stay, and take one job after the other (RQ: SimpleWorker, Celery: no --max-tasks-per-child, " +
+			"multiprocessing.Pool without maxtasksperchild): each new one imports PyTorch, loads the model and starts the device " +
+			"anew. A model that the parent loaded cannot be used on a GPU by a child that was forked",
+	},
 	Looping: {
 		"a loop in Python works on the host",
 		"one call on whole arrays (NumPy, torch, torch._foreach_* for all parameters) instead of the loop, on the device " +
@@ -609,21 +621,50 @@ var kindWords = map[Kind][2]string{
 	},
 	RequestData: {
 		"preparing a request's data",
-		"prepare requests ahead of the model: in threads (most decoders release Python's interpreter lock: a def " +
-			"endpoint, asyncio.to_thread), or in a process of its own before the model (a Ray Serve deployment, " +
-			"LitServe's workers_per_device). Decode smaller (Image.draft) or on the device",
+		"prepare less (Image.draft decodes JPEG smaller, the size that the model takes), for a whole batch on the device, or " +
+			"ahead of the model: in threads (most decoders release Python's interpreter lock: a def endpoint, " +
+			"asyncio.to_thread), or in a process of its own before the model (a Ray Serve deployment, LitServe's " +
+			"workers_per_device)",
 	},
 	PerRequest: {
 		"a line works for each request, in Python or in native code that it calls",
-		"let it run beside the model and not in turn with it: native code in a thread (asyncio.to_thread, " +
-			"run_in_executor), Python code in processes (LitServe: workers_per_device, Ray Serve: num_replicas with " +
-			"a part of a GPU each), or once for a whole batch with array operations",
+		"what several requests share: once, and kept (at start-up, functools.lru_cache). A loop in Python: array operations for a " +
+			"whole batch, on the device if values come from there. The rest beside the model and not in turn with it: native " +
+			"code in a thread (asyncio.to_thread, run_in_executor), Python code in processes (LitServe: workers_per_device, " +
+			"Ray Serve: num_replicas with a part of a GPU each)",
+	},
+	Loads: {
+		"a model, a tokenizer or a module is loaded, built or imported for a request",
+		"do it once, when the server starts, and keep it: at the head of the file, FastAPI's lifespan, LitServe's setup, __init__ of " +
+			"a deployment of Ray Serve or a service of BentoML, before a worker forks. Several variants: a cache " +
+			"(functools.lru_cache) that holds all that are in use",
+	},
+	Database: {
+		"a database is asked or written for a request",
+		"ask once for a whole batch (WHERE ... IN), with an index on the column that finds the rows, and keep what stays the same " +
+			"(functools.lru_cache). Writing: many rows in one transaction, behind the answer (a background task, a thread)",
+	},
+	RequestLogs: {
+		"log lines are written for requests or tokens",
+		"write fewer lines (one for each request, none for each token), from a thread: logging.handlers.QueueHandler and " +
+			"QueueListener",
 	},
 	Held: {
 		"a request waits there, not on a core: a lock, a timer, another service",
-		"hold no lock while you wait, ask other services with await or in a thread, and let a batch wait no longer " +
-			"than a pass takes (LitServe: batch_timeout, Ray Serve: batch_wait_timeout_s, Triton: " +
-			"max_queue_delay_microseconds)",
+		"hold no lock in a wait, ask other services with await or in threads, for several requests at the same time, and let a " +
+			"batch wait at most as long as a pass takes (LitServe: batch_timeout, Ray Serve: batch_wait_timeout_s, " +
+			"Triton: max_queue_delay_microseconds)",
+	},
+	Blocking: {
+		"the event loop stands still there, and all requests with it",
+		"wait without the event loop: await with an asynchronous client (httpx, aiohttp, asyncio.sleep), asyncio.to_thread, or a " +
+			"plain def in the place of async def, which FastAPI and Starlette run in a thread (endpoints and background tasks). " +
+			"What needs no answer: off the request's path",
+	},
+	OnePool: {
+		"a request waits there for a thread of a pool, and others for their turn",
+		"ThreadPoolExecutor(max_workers=16) for what waits for another service or a file, a pool of one thread for the model alone, " +
+			"or await with an asynchronous client (httpx, aiohttp). Threads that work on a core need processes",
 	},
 	Messages: {
 		"requests or answers go to another process through a queue, which pickles them and copies the bytes",
@@ -633,15 +674,16 @@ var kindWords = map[Kind][2]string{
 	},
 	Timer: {
 		"a request waits there for a timer: a sleep, or a batch that gathers more requests",
-		"let a batch wait no longer than a pass takes, and not for more requests than there are clients (FastAPI: the " +
+		"let a batch wait at most as long as a pass takes, and for no more requests than there are clients (FastAPI: the " +
 			"timeout of wait_for, LitServe: batch_timeout, Ray Serve: batch_wait_timeout_s, BentoML: max_latency_ms, Triton: " +
 			"max_queue_delay_microseconds). In the place of a sleep: wait for the event itself",
 	},
 	Service: {
 		"a request waits there for another service",
-		"ask it while no lock is held, and before the model's turn: one request can wait there while another has the device " +
-			"(await with httpx or aiohttp, or a thread). What needs no answer: a background task. Ask once for several, keep " +
-			"connections open, and cache what stays the same",
+		"ask it while no lock is held, before the model's turn, and for several requests at the same time (await with httpx or " +
+			"aiohttp, or threads; Ray Serve: max_ongoing_requests, LitServe: workers_per_device): one waits there while another has " +
+			"the device. What needs no answer: a background task. Ask once for several, keep connections open, and cache what " +
+			"stays the same",
 	},
 	ThreadPool: {
 		"a request waits there for a thread: all of the pool are taken",

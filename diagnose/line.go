@@ -97,6 +97,8 @@ type LoopLine struct {
 
 	Seconds, Asleep float64
 	Locked          float64 // of Asleep, seconds of waiting for a lock that another thread has
+	Holds           Kind    // of a server's line on which a thread sleeps: by the libraries that it calls; "" unknown
+	Blocks          bool    // a server's event loop stands still meanwhile
 }
 
 // FirstOf is the line with most time among those of some kinds; false without one.
@@ -157,11 +159,17 @@ var noWork = append([]Kind{Awaiting, DeviceWait, Launching, Queueing}, HoldReque
 // than threads; false without one.
 func (l LoopLines) FirstHeld() (LoopLine, bool) {
 	thread, found := l.FirstOf(HoldRequests...)
+	if blocks, found := l.FirstOf(Blocking); found && blocks.Share.Point >= blocksMuch {
+		return blocks, true // what coroutines wait for meanwhile follows from it
+	}
 	if len(l.Awaits) > 0 && (!found || l.Awaits[0].Seconds > thread.Seconds) {
 		return l.Awaits[0], true
 	}
 	return thread, found
 }
+
+// blocksMuch is the share of the looks from which a line that stops the event loop is named before others. [J]
+const blocksMuch = 0.2
 
 // BeforeLock is the line on which coroutines wait for a lock longer than its owner does on the line that FirstHeld
 // names; false without one.

@@ -80,12 +80,14 @@ func TestServers(t *testing.T) {
 		class diagnose.Class
 		at    string
 	}{
-		"nobody asks":          {server{busy: 0.2, none: 0.7, flight: 0.3, batch: 1, cores: 0.1}, diagnose.NoLoad, ""},
-		"one at a time":        {server{busy: 0.9, none: 0.01, flight: 6, batch: 1, cores: 0.1}, diagnose.BatchTooSmall, ""},
-		"full batches":         {server{busy: 0.95, none: 0.01, flight: 40, batch: 16, cores: 0.1}, diagnose.GPUBound, ""},
-		"a line works":         {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own}, diagnose.ServerHost, "server.py:41"},
-		"a tokenizer":          {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own + ";transformers/tokenization_utils_base.py:9 encode"}, diagnose.Tokenizing, "server.py:41"},
-		"a lock":               {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, held: 0.7, cores: 0.1, line: own}, diagnose.ServerWaits, "server.py:41"},
+		"nobody asks":   {server{busy: 0.2, none: 0.7, flight: 0.3, batch: 1, cores: 0.1}, diagnose.NoLoad, ""},
+		"one at a time": {server{busy: 0.9, none: 0.01, flight: 6, batch: 1, cores: 0.1}, diagnose.BatchTooSmall, ""},
+		"full batches":  {server{busy: 0.95, none: 0.01, flight: 40, batch: 16, cores: 0.1}, diagnose.GPUBound, ""},
+		"a line works":  {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own}, diagnose.ServerHost, "server.py:41"},
+		"a tokenizer":   {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own + ";transformers/tokenization_utils_base.py:9 encode"}, diagnose.Tokenizing, "server.py:41"},
+		"a lock":        {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, held: 0.7, cores: 0.1, line: own}, diagnose.ServerWaits, "server.py:41"},
+		"a line stops the event loop": {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, held: 0.7, cores: 0.1, line: "asyncio/events.py;" + own},
+			diagnose.ServerWaits, "server.py:41"},
 		"unseen cores work":    {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.01, cores: 3, line: own}, diagnose.Unknown, ""},
 		"the cache is full":    {server{busy: 0.9, none: 0.01, flight: 30, batch: 4, preempted: 200, cores: 0.1}, diagnose.CacheFull, ""},
 		"nothing was asked":    {server{busy: 0, none: 1, flight: 0, batch: 1}, diagnose.NoLoad, ""},
@@ -166,6 +168,52 @@ func TestServersByTheirMetrics(t *testing.T) {
 		}
 		if p50 := v.Measured.Requests.Time(0.5); math.Abs(p50-0.5) > 0.01 {
 			t.Errorf("%s: half of the requests take %g s, expected 0.5", name, p50)
+		}
+	}
+}
+
+// A server on whose cores no other thread finds room is not told to use more of them.
+func TestAServerThatUsesAllItsCores(t *testing.T) {
+	s := server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.95, line: "/app/server.py:41 clean"}
+	for allowed, want := range map[int]string{1: "give it another one", 8: "asyncio.to_thread"} {
+		run := s.record()
+		run.Facts.Machine = recording.Machine{CPUs: 8, Allowed: allowed}
+		plan := advise.Rank(run, judge.Judge(run))
+		if len(plan.Fixes) != 1 || !strings.Contains(plan.Fixes[0].Title, want) {
+			t.Errorf("of %d cores: it advises %+v, expected %s", allowed, plan.Fixes, want)
+		}
+	}
+}
+
+// Many reads of the device end what would be compiled, and each pass of a server reads its answer once.
+func TestAPassThatReadsManyValues(t *testing.T) {
+	for name, c := range map[string]struct {
+		launches, reads float64
+		want            []string
+	}{
+		"a read each":          {1800, 1800, []string{diagnose.FindingManyReads}},
+		"many launches beside": {384, 25, []string{diagnose.FindingManyReads, "compile"}},
+		"launches alone":       {400, 1, []string{"compile"}},
+	} {
+		run := server{busy: 0.2, none: 0, flight: 1, batch: 1, cores: 0.9}.record()
+		for i := range run.Steps {
+			run.Steps[i].Ran = 0.095
+			run.Steps[i].Inside = &recording.Inside{
+				Span: 0.1, Launches: &c.launches, LaunchTime: new(0.05), Syncs: &c.reads, SyncTime: new(0.04),
+			}
+		}
+		v := judge.Judge(run)
+		var got []string
+		for _, f := range advise.Rank(run, v).Fixes {
+			got = append(got, f.Name)
+		}
+		if v.Class != diagnose.LaunchBound || strings.Join(got, " ") != strings.Join(c.want, " ") {
+			t.Errorf("%s: %s, %q, expected %q", name, v.Class, got, c.want)
+		}
+		for _, f := range v.Findings {
+			if f.Name == diagnose.FindingHiddenSync || f.Name == diagnose.FindingHangs {
+				t.Errorf("%s: %s", name, f.Text)
+			}
 		}
 	}
 }

@@ -33,11 +33,17 @@ const (
 	forLock                  // which another coroutine has
 	forTask                  // for what another coroutine, or a thread, is to give
 	inThread                 // for a thread of a pool that works for it
+	inPool                   // of calls that wait for a thread of a pool: what one of its threads does
 	idles                    // for work
 )
 
 // limitsThreads reports whether a function belongs to anyio's limit on threads, which Starlette uses.
 func limitsThreads(p recording.Place) bool { return strings.HasPrefix(p.Function, "CapacityLimiter.") }
+
+// ofDevice reports whether a stack is within a pass of the model, or a call of the device.
+func ofDevice(s recording.Stack) bool {
+	return slices.ContainsFunc(s.Places, isForward) || slices.Contains(diagnose.OfDevice, kindOfServer(s))
+}
 
 // kindOfAwait is why a coroutine is suspended, by the functions that its line awaits, and the kind of its line.
 func kindOfAwait(s recording.Stack) (waitKind, diagnose.Kind) {
@@ -45,6 +51,10 @@ func kindOfAwait(s recording.Stack) (waitKind, diagnose.Kind) {
 	switch {
 	case slices.ContainsFunc(s.Places, limitsThreads):
 		return holds, diagnose.ThreadPool
+	case s.Awaits == recording.OfPool && (ofDevice(s) || !slices.ContainsFunc(s.Places, recording.Place.Own)):
+		return idles, "" // the model's own pool, or one whose threads take the next call
+	case s.Awaits == recording.OfPool:
+		return inPool, diagnose.OnePool
 	case s.Awaits == recording.OfThread, strings.Contains(inner.Function, "run_sync_in_worker_thread"):
 		return inThread, ""
 	case !strings.HasPrefix(call.File, "asyncio/") && startsWithAny(call.File, serves), startsWithAny(inner.File, []string{"uvicorn/lifespan/"}),
@@ -118,7 +128,10 @@ func (l filler) findAwaits() (lines []diagnose.LoopLine, inThreads float64) {
 	for _, why := range []waitKind{holds, forLock, forTask, inThread} {
 		all += requests.secondsOf(why)
 	}
-	sources := []*diagnose.LoopLines{requests.lines[holds], requests.lines[forLock], requests.lines[forTask]}
+	sources := []*diagnose.LoopLines{requests.lines[holds], requests.lines[inPool], requests.lines[forLock], requests.lines[forTask]}
+	if requests.secondsOf(inPool) > requests.secondsOf(holds) {
+		sources[0], sources[1] = sources[1], sources[0]
+	}
 	// another task keeps back what they are to be given. Coroutines of grpc.aio's own are native, and are not seen.
 	if all == requests.secondsOf(inThread) || requests.secondsOf(forTask) > requests.secondsOf(holds) {
 		sources = slices.Insert(sources, 0, others.lines[holds])

@@ -56,6 +56,15 @@ func TestTheLineThatACoroutineAwaits(t *testing.T) {
 			"task;/srv/app.py:18 gather;asyncio/tasks.py:649 sleep":        36,
 			"thread;/srv/app.py:27 encode;asyncio/threads.py:25 to_thread": 4,
 		}, 18, diagnose.Timer},
+		"one thread of a pool for all": {map[string]float64{
+			"request;/srv/app.py:28 predict": 100,
+			"pool;/srv/app.py:24 fetch;urllib/request.py:215 urlopen;socket.py:706 SocketIO.readinto": 80,
+		}, 24, diagnose.OnePool},
+		"the pool of the model": {map[string]float64{
+			"request;/srv/app.py:28 predict;asyncio/tasks.py:649 sleep":       3,
+			"pool;/srv/app.py:56 infer;stoker/emulated.py:197 Device.item":    80,
+			"pool;concurrent/futures/thread.py:81 _worker;queue.py:180 Queue": 9,
+		}, 28, diagnose.Timer},
 		"threads have it": {map[string]float64{"thread;/srv/app.py:137 predict;asyncio/threads.py:25 to_thread": 40}, 0, ""},
 	} {
 		lines, _ := awaited(c.stacks).findAwaits()

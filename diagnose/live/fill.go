@@ -37,6 +37,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.Grounds.Hidden = l.hidesGPUs()
 	l.LoopLines = FindLoopLines(l.run, l.Costs.Window.PID, l.From, l.To)
 	l.nameGarbage()
+	l.nameForks()
 	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
 	l.fillInput()
 	l.fillStorage()
@@ -53,7 +54,16 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	}
 	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(),
 		l.findInterpreterLock(), l.findStanding(), l.findLongerSteps())
+	if l.Requests.Known() {
+		l.Findings = slices.DeleteFunc(l.Findings, OfLoopsAlone)
+	}
 	l.UtilPattern = l.findPattern()
+}
+
+// OfLoopsAlone reports whether a finding tells of a loop what is no fault of a server, or of a program that gets its
+// inputs from elsewhere: it reads each answer from the device, and a pass comes when a request does.
+func OfLoopsAlone(f diagnose.Finding) bool {
+	return f.Name == diagnose.FindingHiddenSync || f.Name == diagnose.FindingHangs
 }
 
 // onlyPasses reports whether the program makes steps, none of them with gradients.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -349,10 +350,35 @@ func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.
 	line := diagnose.Line{Own: own, Call: call, Kind: kindOfServer(s)}
 	all.Seconds += s.Seconds
 	key := line.String()
+	if s.OnLoop {
+		key += " on the event loop"
+	}
 	if own.File == "" { // a library's work is spread over the lines of its function
 		key = call.File + " " + call.Function
 	}
 	addStack(all, places, key, line, s)
+	at := &all.Lines[places[key]]
+	at.Holds, at.Blocks = cmp.Or(at.Holds, holdsServer(s)), at.Blocks || s.OnLoop
+}
+
+// holdsServer is why a thread sleeps in a stack, by the libraries that its line calls.
+func holdsServer(s recording.Stack) diagnose.Kind {
+	for _, p := range slices.Backward(s.Places) {
+		if kind := holdsBy.find(p.File); kind != "" {
+			return kind
+		}
+		if p.Own() {
+			break
+		}
+	}
+	switch kindOf(s) {
+	case diagnose.Queries:
+		return diagnose.Database
+	case diagnose.Connection, diagnose.Request:
+		return diagnose.Service
+	default:
+		return ""
+	}
 }
 
 // settleServerLine marks a line as waiting if nearly all samples find it asleep, or most of them in a sleep that
@@ -365,7 +391,13 @@ func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	case slices.Contains(diagnose.OfDevice, line.Kind):
 	case line.Kind == diagnose.Programs: // another process works meanwhile
 	case line.Asleep > (1-onCore)*line.Seconds, line.Asleep-line.Locked > line.Seconds/2:
-		line.Kind = cmp.Or(holdsBy.find(line.Call.File), diagnose.Held)
+		line.Kind = cmp.Or(line.Holds, diagnose.Held)
+		if line.Kind == diagnose.Database {
+			line.Kind = diagnose.Service
+		}
+		if line.Blocks && line.Own.File != "" && line.Locked < line.Seconds/2 {
+			line.Kind = diagnose.Blocking
+		}
 	}
 }
 
@@ -420,10 +452,11 @@ var serves = []string{
 // called, or that it called to serve, or asks again and again.
 func awaitsWork(s recording.Stack) bool {
 	innermost := s.Places[len(s.Places)-1].File
-	if startsWithAny(innermost, spins) {
+	own := slices.ContainsFunc(s.Places, recording.Place.Own)
+	if startsWithAny(innermost, spins) || !own && (innermost == "selectors.py" || runsLoop(s.Places[len(s.Places)-1])) {
 		return true
 	}
-	if !s.Asleep || !startsWithAny(innermost, waitsForWork) {
+	if !s.Asleep || !startsWithAny(innermost, waitsForWork) || holdsBy.find(innermost) == diagnose.Client {
 		return false
 	}
 	called := s.Places
@@ -434,6 +467,9 @@ func awaitsWork(s recording.Stack) bool {
 	}
 	return len(called) == len(s.Places) || startsWithAny(called[0].File, serves)
 }
+
+// runsLoop reports whether a library's function is one that a thread of its own runs an event loop in.
+func runsLoop(p recording.Place) bool { return strings.HasSuffix(p.Function, "_event_loop") }
 
 // atImport reports whether a stack is that of a module's own code, which runs once, before any request.
 func atImport(s recording.Stack) bool {
@@ -478,6 +514,7 @@ var servedBy = kindsByFile{
 		"multiprocessing/reduction.py", "multiprocessing/connection.py", "multiprocessing/queues.py", "pickle.py",
 		"torch/multiprocessing/", "cloudpickle/", "litserve/transport/",
 	}},
+	{diagnose.RequestLogs, []string{"logging/", "loguru/", "structlog/"}},
 	{diagnose.HTTP, []string{
 		"uvicorn/", "starlette/", "fastapi/", "h11/", "httptools/", "multipart/", "python_multipart/",
 		"ray/serve/_private/proxy", "vllm/entrypoints/",
@@ -505,8 +542,13 @@ func kindOfServer(s recording.Stack) diagnose.Kind {
 		if startsWithAny(p.File, onHost) && !slices.ContainsFunc(s.Places, isForward) {
 			return diagnose.PerRequest
 		}
-		if p.File == "subprocess.py" {
+		switch {
+		case p.File == "subprocess.py":
 			return diagnose.Programs
+		case loadsAgain(p):
+			return diagnose.Loads
+		case p.File == "copy.py":
+			return diagnose.DeepCopies
 		}
 		if kind := servedBy.find(p.File); kind != "" {
 			return kind
@@ -517,10 +559,31 @@ func kindOfServer(s recording.Stack) diagnose.Kind {
 		default:
 		}
 	}
-	if slices.Contains(ofData, kindOf(s)) {
+	switch kind := kindOf(s); {
+	case kind == diagnose.Queries:
+		return diagnose.Database
+	case slices.Contains(ofData, kind):
 		return diagnose.RequestData
 	}
 	return diagnose.PerRequest
+}
+
+// loaders are parts of the names that functions have which make a model, a tokenizer or its parts.
+var loaders = regexp.MustCompile(`(?:^|\.)(?:from_pretrained|load_state_dict|_load_state_dict\w*|_load_pretrained_model|` +
+	`reset_parameters|kaiming_\w+|xavier_\w+|trunc_normal_)$|` +
+	`(?i)(?:^|[._])(?:load|build|make|create|init|get)_(?:\w+_)?(?:model|net|network|weights|tokenizer|pipeline|session|checkpoint)$`)
+
+// loadsAgain reports whether a function loads, builds or imports what a server needs once.
+func loadsAgain(p recording.Place) bool {
+	switch {
+	case strings.HasPrefix(p.File, "frozen importlib"), startsWithAny(p.File, []string{"torch/nn/init.py", "safetensors/"}):
+		return true
+	case p.File == serialization:
+		return strings.Contains(p.Function, "load")
+	case startsWithAny(p.File, []string{"torch/nn/", "transformers/models/", "transformers/modeling_utils.py", "torchvision/models/"}):
+		return strings.HasSuffix(p.Function, ".__init__") || loaders.MatchString(p.Function)
+	}
+	return loaders.MatchString(p.Function)
 }
 
 func isForward(p recording.Place) bool {

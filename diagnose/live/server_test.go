@@ -21,8 +21,11 @@ func TestThreadsThatWaitForRequests(t *testing.T) {
 		"uvicorn, called in main":  {[]recording.Place{own, {File: "uvicorn/main.py"}, {File: "selectors.py"}}, true},
 		"waitress, called in main": {[]recording.Place{own, {File: "waitress/__init__.py"}, {File: "waitress/wasyncore.py"}}, true},
 		"a worker of gunicorn":     {[]recording.Place{{File: "gunicorn/arbiter.py"}, {File: "gunicorn/workers/sync.py"}}, true},
+		"a slow client":            {[]recording.Place{{File: "gunicorn/arbiter.py"}, {File: "gunicorn/http/wsgi.py"}}, false},
 		"a lock in a handler":      {[]recording.Place{{File: "uvicorn/main.py"}, own, wait}, false},
 		"a program that is waited": {[]recording.Place{own, {File: "subprocess.py"}, {File: "selectors.py"}}, false},
+		"a loop of Ray's":          {[]recording.Place{{File: "ray/serve/_private/replica.py", Function: "_run_user_code_event_loop"}}, true},
+		"an event loop's poll":     {[]recording.Place{{File: "asyncio/base_events.py"}, {File: "selectors.py"}}, true},
 		"asleep in a handler":      {[]recording.Place{{File: "socketserver.py"}, own}, false},
 	} {
 		if got := awaitsWork(recording.Stack{Places: c.places, Asleep: true}); got != c.awaits {
@@ -146,6 +149,43 @@ func TestTokenizersAreKnownByTheirFunctions(t *testing.T) {
 		s := recording.Stack{Places: []recording.Place{{File: "/srv/own.py", Line: 3, Function: function}}}
 		if got := kindOfServer(s); got != want {
 			t.Errorf("%s is %v, expected %v", function, got, want)
+		}
+	}
+}
+
+func TestWhatAServerDoesForARequest(t *testing.T) {
+	own := recording.Place{File: "/srv/app.py", Line: 9, Function: "predict"}
+	for name, c := range map[string]struct {
+		places []recording.Place
+		native string
+		want   diagnose.Kind
+	}{
+		"a layer is made":      {[]recording.Place{own, {File: "torch/nn/modules/linear.py", Function: "Linear.__init__"}}, "", diagnose.Loads},
+		"weights are read":     {[]recording.Place{own, {File: "torch/serialization.py", Function: "load"}}, "", diagnose.Loads},
+		"a module is imported": {[]recording.Place{own, {File: "frozen importlib._bootstrap", Function: "_find_and_load"}}, "", diagnose.Loads},
+		"its own function":     {[]recording.Place{{File: own.File, Function: "load_model"}}, "", diagnose.Loads},
+		"a layer is called":    {[]recording.Place{own, {File: "torch/nn/modules/linear.py", Function: "Linear.forward"}}, "", diagnose.Launching},
+		"a deep copy":          {[]recording.Place{own, {File: "copy.py", Function: "deepcopy"}}, "", diagnose.DeepCopies},
+		"a data base":          {[]recording.Place{own}, "execute", diagnose.Database},
+		"a log":                {[]recording.Place{own, {File: "logging/__init__.py", Function: "Logger.info"}}, "", diagnose.RequestLogs},
+		"anything else":        {[]recording.Place{own}, "", diagnose.PerRequest},
+	} {
+		if got := kindOfServer(recording.Stack{Places: c.places, Native: c.native}); got != c.want {
+			t.Errorf("%s is %v, expected %v", name, got, c.want)
+		}
+	}
+}
+
+// A thread that sleeps in a library which asks another service is held by that, however deep. If it runs the event loop, that
+// stops for all.
+func TestAThreadThatWaitsForAService(t *testing.T) {
+	for onLoop, want := range map[bool]diagnose.Kind{false: diagnose.Service, true: diagnose.Blocking} {
+		l, all, places := filler{Case: diagnose.NewCase()}, diagnose.LoopLines{}, map[string]int{}
+		addServerStack(&all, places, recording.Stack{Seconds: 9, Asleep: true, OnLoop: onLoop, Places: []recording.Place{
+			{File: "/srv/app.py", Line: 9}, {File: "requests/api.py", Function: "post"}, {File: "socket.py", Function: "SocketIO.readinto"},
+		}})
+		if l.settleServerLine(&all.Lines[0]); all.Lines[0].Kind != want {
+			t.Errorf("on the event loop %v: %v, expected %v", onLoop, all.Lines[0].Kind, want)
 		}
 	}
 }

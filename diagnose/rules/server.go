@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"math"
-
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 )
@@ -50,11 +48,7 @@ var serverHost = Rule{
 		}
 		return diagnose.ServerHost
 	},
-	most: func(c *inquiry) float64 {
-		// at the same time as the model, on several cores, it takes as much core time as now
-		spread := stat.Or((c.Costs.Cores+c.Costs.Others)/c.Costs.CoresUse, math.Inf(1))
-		return min(withoutPart(c, c.Parts.Long), max(1, spread))
-	},
+	most: func(c *inquiry) float64 { return withoutPart(c, c.Parts.Long) },
 }
 
 var serverWaits = Rule{
