@@ -22,6 +22,9 @@ func (a adviser) leadWith(plan Plan) Plan {
 	if lead == nil {
 		return a.evaluateLess(plan)
 	}
+	if lead.Class == diagnose.WaitsOutside {
+		return Plan{} // no input is no fault of the program
+	}
 	if lead.Name == diagnose.RowEdge && !lead.IsOwnWork() && a.costs.Workers == 0 && len(plan.Fixes) > 0 {
 		return plan // num_workers=0: a change that makes each batch cheaper helps the first one as well
 	}

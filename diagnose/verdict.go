@@ -238,6 +238,9 @@ func (v *Verdict) do() string {
 		return fmt.Sprintf("do less of it, or make it faster: the device works %s of the window, too little to hide it "+
 			"behind", quantity.Percent(k))
 	}
+	if v.Headline() == WaitsOutside {
+		return WaitsOutside.Do()
+	}
 	return v.Grounds.keepData(v.Class, cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do()))
 }
 

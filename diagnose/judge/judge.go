@@ -32,6 +32,9 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	settleStall(c, v.Class)
 	v.Measured, v.Ledger = c.Measured, ledger.Fill(run, c)
 	v.Lead = ledger.FindLead(v.Ledger, c, v.Class)
+	if v.Headline() == diagnose.WaitsOutside {
+		c.Findings = slices.DeleteFunc(c.Findings, live.OfLoopsAlone)
+	}
 	v.Stall, v.StallSource, v.Idle, v.Shares = c.Stall, c.StallSource, c.Idle, c.Shares
 	v.Lines, v.Grounds, v.Causes, v.Ending = c.Lines, c.Grounds, c.Causes, c.Ending
 	if class, evidence := standsOut(c); v.Class == diagnose.Unknown && v.Lead == nil && evidence != nil {

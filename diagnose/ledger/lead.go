@@ -39,6 +39,9 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		if class == diagnose.CPUBound {
 			lead.Class = class
 		}
+		if lead.Passes && asksForInput(best.Line) && c.Costs.CoresUse < jobWorks {
+			lead.Class = diagnose.WaitsOutside // who sends the next input is no part of the job, or has none
+		}
 		if c.Costs.Rare.Count == best.Count {
 			lead.Every = c.Costs.Rare.Every
 		}
@@ -48,6 +51,16 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	}
 	return lead
 }
+
+// asksForInput reports whether the program itself takes from a queue what the next pass is for. A thread of a pool, or an event
+// loop, may belong to a server whose requests are not seen.
+func asksForInput(l diagnose.Line) bool {
+	taken := l.Kind == diagnose.Locking || l.Kind == diagnose.Pickling
+	return taken && l.Own.File != "" && l.Call.File != "selectors.py"
+}
+
+// jobWorks is how many cores a job uses from which another part of it may be at work on the input that is waited for. [J]
+const jobWorks = 0.5
 
 // exchanges reports whether a step exchanges something with another rank.
 func exchanges(c *diagnose.Case) bool {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // A row that loses little may lead a run whose steps have no known limit, and no other.
@@ -18,5 +19,24 @@ func TestSmallRowsLeadWhereNothingElseIsKnown(t *testing.T) {
 	saving.Saves = 4
 	if canLead(l, &saving, diagnose.Unknown) {
 		t.Error("4 % lead")
+	}
+}
+
+// A program that takes its inputs from a queue has no fault if none comes. One whose requests are not seen may have.
+func TestWhoAsksForInput(t *testing.T) {
+	own, get := recording.Place{File: "/app.py", Line: 9}, recording.Place{File: "multiprocessing/queues.py", Function: "Queue.get"}
+	for name, c := range map[string]struct {
+		line diagnose.Line
+		want bool
+	}{
+		"a queue of processes": {diagnose.Line{Own: own, Call: get, Kind: diagnose.Pickling}, true},
+		"a queue of threads":   {diagnose.Line{Own: own, Call: recording.Place{File: "queue.py"}, Kind: diagnose.Locking}, true},
+		"a pool's thread":      {diagnose.Line{Call: recording.Place{File: "concurrent/futures/thread.py"}, Kind: diagnose.Locking}, false},
+		"an event loop":        {diagnose.Line{Own: own, Call: recording.Place{File: "selectors.py"}, Kind: diagnose.Locking}, false},
+		"its own work":         {diagnose.Line{Own: own, Kind: diagnose.Looping}, false},
+	} {
+		if got := asksForInput(c.line); got != c.want {
+			t.Errorf("%s: %v, expected %v", name, got, c.want)
+		}
 	}
 }
