@@ -113,6 +113,9 @@ func (a adviser) blind() Plan {
 		fix, _ := a.outside()
 		return Plan{Fixes: []Fix{fix}}
 	case class == diagnose.CPUBound, class == diagnose.MainThread && len(a.run.Facts.Loaders) == 0:
+		if _, forks := a.verdict.Measured.LoopLines.FirstOf(diagnose.Forking); forks {
+			return Plan{Fixes: a.ownLine()} // its jobs are no input of a step
+		}
 		plan := a.inWords()
 		plan.Fixes = append(a.ofAnyLoop(), plan.Fixes...)
 		return plan

@@ -680,9 +680,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Service: {
 		"a request waits there for another service",
-		"ask it while no lock is held, before the model's turn, and for several requests at the same time (await with httpx or " +
-			"aiohttp, or threads; Ray Serve: max_ongoing_requests, LitServe: workers_per_device): one waits there while another has " +
-			"the device. What needs no answer: a background task. Ask once for several, keep connections open, and cache what " +
+		"ask it while no lock is held, before the model's turn, and for several requests at the same time: with await (httpx, " +
+			"aiohttp) or threads, Ray Serve's max_ongoing_requests, LitServe's workers_per_device. One waits there while another " +
+			"has the device. What needs no answer: a background task. Ask once for several, keep connections open, and cache what " +
 			"stays the same",
 	},
 	ThreadPool: {
