@@ -29,6 +29,12 @@ func (a adviser) serving() Plan {
 		}
 		return plan
 	}
+	if line, found := v.Measured.LoopLines.FirstOf(diagnose.Copying); v.Class == diagnose.TransferBound && found {
+		return Plan{Fixes: []Fix{{
+			Name: string(v.Class), Title: keepOnDevice, At: line.Short(), Forecast: a.atMost(atRemoval(v.Measured.Parts.Copies)),
+			Effort: Code, Risk: MemoryRisk,
+		}}}
+	}
 	if !(v.Most > 1) || !isOfServer(v.Class) {
 		return Plan{}
 	}
@@ -58,6 +64,10 @@ func (a adviser) serving() Plan {
 // readsAtOnce is diagnose.ManyReadsAdvice for a server.
 const readsAtOnce = "read the values of a pass from the device at once: one .tolist() or .cpu() of a whole tensor before the loop " +
 	"over its parts, torch.stack(values).cpu() after it, or calls on whole tensors that need no value on the host"
+
+// keepOnDevice is what saves copies of a server.
+const keepOnDevice = "keep on the device what requests share (weights, tables): several models that do not fit together: on a device " +
+	"each. Of each request: fewer bytes (uint8), one copy for a batch, from pinned memory with non_blocking=True"
 
 // launchesPerRead is how many launches a read of the device has in a pass, from which fewer of them pay as well. [J]
 const launchesPerRead = 4

@@ -46,6 +46,12 @@ func (l filler) fillServer() {
 		l.Parts = l.splitServer(idle)
 		l.PassesSmall, l.HostServes, l.NobodyWorks = l.askPassesSmall(), l.askHostServes(), l.askNobodyWorks()
 		l.DeviceWaitsForLaunch = l.askServerLaunches()
+		if copying := min(l.Parts.Copies, l.copiesServer()); copying > 0 && l.CopiesTakeTime.Score < diagnose.CopyTime.Score(copying) {
+			l.CopiesTakeTime = diagnose.AskShare("Do copies to the device take a good part of the time?", copying, diagnose.CopyTime, "").
+				WithEvidence(copying, "ratio", string(recording.FetchStack), "looks find threads in copies to the device %s of the time, "+
+					"while no kernel runs", quantity.Percent(copying))
+			l.RoomForCopies = none
+		}
 		l.DeviceBusy = l.askServerBusy()
 	}
 }
@@ -110,7 +116,7 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	r, p := l.Requests, diagnose.Parts{Input: 0, Rare: 0}
 	p.Unasked = min(idle, r.None)
 	rest := idle - p.Unasked
-	p.Copies = min(rest, stat.Or(l.Parts.Copies, 0))
+	p.Copies = min(rest, max(stat.Or(l.Parts.Copies, 0), l.copiesServer()))
 	rest -= p.Copies
 	if in, ok := sumInsides(l.Costs.Window); ok && in.Launches >= fewLaunches {
 		calls := (stat.Or(in.LaunchTime, 0) + stat.Or(in.SyncTime, 0)) / l.Costs.HostStep // also behind the pass
@@ -136,6 +142,14 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	p.Awaited = max(0, min(awaited, rest-p.Unnamed-l.LoopLines.SecondsOf(diagnose.Queueing)/(l.To-l.From)))
 	p.Unnamed = rest - p.Awaited
 	return p
+}
+
+// copiesServer is the share of the window in which looks find a thread in a copy to the device.
+func (l filler) copiesServer() float64 {
+	if l.LoopLines.Looks < fewLooks {
+		return 0
+	}
+	return l.LoopLines.SecondsOf(diagnose.Copying) / (l.To - l.From)
 }
 
 // seesWaits reports whether looks tell for what requests wait.
@@ -549,6 +563,8 @@ func kindOfServer(s recording.Stack) diagnose.Kind {
 			return diagnose.Loads
 		case p.File == "copy.py":
 			return diagnose.DeepCopies
+		case copiesToDevice(p):
+			return diagnose.Copying
 		}
 		if kind := servedBy.find(p.File); kind != "" {
 			return kind
@@ -560,6 +576,8 @@ func kindOfServer(s recording.Stack) diagnose.Kind {
 		}
 	}
 	switch kind := kindOf(s); {
+	case s.Native == "device":
+		return diagnose.Copying
 	case kind == diagnose.Queries:
 		return diagnose.Database
 	case slices.Contains(ofData, kind):
@@ -572,6 +590,17 @@ func kindOfServer(s recording.Stack) diagnose.Kind {
 var loaders = regexp.MustCompile(`(?:^|\.)(?:from_pretrained|load_state_dict|_load_state_dict\w*|_load_pretrained_model|` +
 	`reset_parameters|kaiming_\w+|xavier_\w+|trunc_normal_)$|` +
 	`(?i)(?:^|[._])(?:load|build|make|create|init|get)_(?:\w+_)?(?:model|net|network|weights|tokenizer|pipeline|session|checkpoint)$`)
+
+// copiesToDevice reports whether a function moves a model, or data, to the device.
+func copiesToDevice(p recording.Place) bool {
+	switch p.File {
+	case "torch/nn/modules/module.py":
+		return slices.Contains([]string{"Module.to", "Module.cuda", "Module._apply"}, p.Function)
+	case "stoker/emulated.py":
+		return strings.HasSuffix(p.Function, "copy")
+	}
+	return false
+}
 
 // loadsAgain reports whether a function loads, builds or imports what a server needs once.
 func loadsAgain(p recording.Place) bool {

@@ -166,6 +166,8 @@ func TestWhatAServerDoesForARequest(t *testing.T) {
 		"its own function":     {[]recording.Place{{File: own.File, Function: "load_model"}}, "", diagnose.Loads},
 		"a layer is called":    {[]recording.Place{own, {File: "torch/nn/modules/linear.py", Function: "Linear.forward"}}, "", diagnose.Launching},
 		"a deep copy":          {[]recording.Place{own, {File: "copy.py", Function: "deepcopy"}}, "", diagnose.DeepCopies},
+		"a model is moved":     {[]recording.Place{own, {File: "torch/nn/modules/module.py", Function: "Module.to"}}, "", diagnose.Copying},
+		"a tensor is moved":    {[]recording.Place{own}, "device", diagnose.Copying},
 		"a data base":          {[]recording.Place{own}, "execute", diagnose.Database},
 		"a log":                {[]recording.Place{own, {File: "logging/__init__.py", Function: "Logger.info"}}, "", diagnose.RequestLogs},
 		"anything else":        {[]recording.Place{own}, "", diagnose.PerRequest},
