@@ -189,12 +189,15 @@ func (a adviser) ownLine() []Fix {
 		fix.Notes, fix.Mind = []string{onePassEach + diagnose.ManyReadsAdvice}, readsDecide
 	}
 	// it does nothing that may be cheaper
-	if slices.Contains([]diagnose.Kind{diagnose.Locking, diagnose.Pausing, diagnose.Forking, diagnose.Pickling}, line.Kind) {
+	if slices.Contains(noCheaper, line.Kind) {
 		fix.Title, fix.At = line.Kind.Advice(), line.Short()
 		fix.Notes = []string{line.Kind.Words() + ": " + line.String()}
 	}
 	return []Fix{fix}
 }
+
+// noCheaper are kinds of lines whose work is that of another thread or process.
+var noCheaper = []diagnose.Kind{diagnose.Locking, diagnose.Pausing, diagnose.Forking, diagnose.Pickling}
 
 // leastOwn is the share of the launching thread's time from which a line is named at all. [J]
 const leastOwn = 0.1

@@ -31,8 +31,8 @@ func (a adviser) serving() Plan {
 	}
 	if line, found := v.Measured.LoopLines.FirstOf(diagnose.Copying); v.Class == diagnose.TransferBound && found {
 		return Plan{Fixes: []Fix{{
-			Name: string(v.Class), Title: keepOnDevice, At: line.Short(), Forecast: a.atMost(atRemoval(v.Measured.Parts.Copies)),
-			Effort: Code, Risk: MemoryRisk,
+			Name: string(v.Class), Title: keepOnDevice, At: line.Short(), Effort: Code, Risk: MemoryRisk,
+			Forecast: a.atMost(atRemoval(v.Measured.Parts.Copies)),
 		}}}
 	}
 	if !(v.Most > 1) || !isOfServer(v.Class) {
@@ -79,9 +79,11 @@ func (a adviser) usesAllCores() bool {
 	return a.costs.CoresUse >= allUsed*(a.costs.Cores+a.costs.Others)
 }
 
-// readsOfPass proposes to read values from the device at once, where a pass waits for it many times: a graph ends at each.
+// readsOfPass proposes to read values from the device at once, where a pass waits for it many times: a graph ends at
+// each.
 func (a adviser) readsOfPass() (Fix, bool) {
-	i := slices.IndexFunc(a.verdict.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingManyReads })
+	reads := func(f diagnose.Finding) bool { return f.Name == diagnose.FindingManyReads }
+	i := slices.IndexFunc(a.verdict.Findings, reads)
 	if i < 0 {
 		return Fix{}, false
 	}
@@ -91,7 +93,7 @@ func (a adviser) readsOfPass() (Fix, bool) {
 		Notes: []string{a.verdict.Findings[i].Text, "a compiled graph (torch.compile, CUDA graphs) ends at each read: these come first"},
 	}
 	onCore := 0.0
-	for _, line := range a.verdict.Measured.LoopLines.Lines { // the thread launches and reads in turn: both keep it on a core
+	for _, line := range a.verdict.Measured.LoopLines.Lines { // launches and reads alike keep the thread on a core
 		if t := line.Seconds - line.Asleep; line.Own.File != "" && !line.Own.IsAt(a.costs.SyncsAt) && t > onCore {
 			fix.At, onCore = line.Short(), t
 		}

@@ -86,10 +86,14 @@ func TestServers(t *testing.T) {
 		"a line works":  {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own}, diagnose.ServerHost, "server.py:41"},
 		"a tokenizer":   {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own + ";transformers/tokenization_utils_base.py:9 encode"}, diagnose.Tokenizing, "server.py:41"},
 		"a lock":        {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, held: 0.7, cores: 0.1, line: own}, diagnose.ServerWaits, "server.py:41"},
-		"a line stops the event loop": {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, held: 0.7, cores: 0.1, line: "asyncio/events.py;" + own},
-			diagnose.ServerWaits, "server.py:41"},
-		"weights go to the device": {server{busy: 0.2, none: 0.02, flight: 1, batch: 1, work: 0.7, cores: 0.8,
-			line: own + ";torch/nn/modules/module.py:9 Module.to"}, diagnose.TransferBound, "server.py:41"},
+		"a line stops the event loop": {
+			server{busy: 0.2, none: 0.02, flight: 4, batch: 1, held: 0.7, cores: 0.1, line: "asyncio/events.py;" + own},
+			diagnose.ServerWaits, "server.py:41",
+		},
+		"weights go to the device": {server{
+			busy: 0.2, none: 0.02, flight: 1, batch: 1, work: 0.7, cores: 0.8,
+			line: own + ";torch/nn/modules/module.py:9 Module.to",
+		}, diagnose.TransferBound, "server.py:41"},
 		"unseen cores work":    {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.01, cores: 3, line: own}, diagnose.Unknown, ""},
 		"the cache is full":    {server{busy: 0.9, none: 0.01, flight: 30, batch: 4, preempted: 200, cores: 0.1}, diagnose.CacheFull, ""},
 		"nothing was asked":    {server{busy: 0, none: 1, flight: 0, batch: 1}, diagnose.NoLoad, ""},

@@ -52,14 +52,15 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	return lead
 }
 
-// asksForInput reports whether the program itself takes from a queue what the next pass is for. A thread of a pool, or an event
-// loop, may belong to a server whose requests are not seen.
+// asksForInput reports whether the program itself takes from a queue what the next pass is for. A thread of a pool, or
+// an event loop, may belong to a server whose requests are not seen.
 func asksForInput(l diagnose.Line) bool {
 	taken := l.Kind == diagnose.Locking || l.Kind == diagnose.Pickling
 	return taken && l.Own.File != "" && l.Call.File != "selectors.py"
 }
 
-// jobWorks is how many cores a job uses from which another part of it may be at work on the input that is waited for. [J]
+// jobWorks is how many cores a job uses from which another part of it may be at work on the input that is waited for.
+// [J]
 const jobWorks = 0.5
 
 // exchanges reports whether a step exchanges something with another rank.

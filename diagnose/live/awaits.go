@@ -128,7 +128,8 @@ func (l filler) findAwaits() (lines []diagnose.LoopLine, inThreads float64) {
 	for _, why := range []waitKind{holds, forLock, forTask, inThread} {
 		all += requests.secondsOf(why)
 	}
-	sources := []*diagnose.LoopLines{requests.lines[holds], requests.lines[inPool], requests.lines[forLock], requests.lines[forTask]}
+	of := requests.lines
+	sources := []*diagnose.LoopLines{of[holds], of[inPool], of[forLock], of[forTask]}
 	if requests.secondsOf(inPool) > requests.secondsOf(holds) {
 		sources[0], sources[1] = sources[1], sources[0]
 	}

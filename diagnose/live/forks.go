@@ -10,8 +10,8 @@ const (
 	forksLast = 0.5 // share of the window in which one of them lives
 )
 
-// nameForks says of a line on which the launching thread sleeps that it waits for processes, one for each job: one after
-// the other they live most of the time, and no loader starts them.
+// nameForks says of a line on which the launching thread sleeps that it waits for processes, one for each job: one
+// after the other they live most of the time, and no loader starts them.
 func (l filler) nameForks() {
 	if len(l.run.Facts.Loaders) > 0 {
 		return

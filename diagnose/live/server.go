@@ -46,11 +46,8 @@ func (l filler) fillServer() {
 		l.Parts = l.splitServer(idle)
 		l.PassesSmall, l.HostServes, l.NobodyWorks = l.askPassesSmall(), l.askHostServes(), l.askNobodyWorks()
 		l.DeviceWaitsForLaunch = l.askServerLaunches()
-		if copying := min(l.Parts.Copies, l.copiesServer()); copying > 0 && l.CopiesTakeTime.Score < diagnose.CopyTime.Score(copying) {
-			l.CopiesTakeTime = diagnose.AskShare("Do copies to the device take a good part of the time?", copying, diagnose.CopyTime, "").
-				WithEvidence(copying, "ratio", string(recording.FetchStack), "looks find threads in copies to the device %s of the time, "+
-					"while no kernel runs", quantity.Percent(copying))
-			l.RoomForCopies = none
+		if q := l.askServerCopies(); q.Score > l.CopiesTakeTime.Score {
+			l.CopiesTakeTime, l.RoomForCopies = q, none
 		}
 		l.DeviceBusy = l.askServerBusy()
 	}
@@ -142,6 +139,14 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	p.Awaited = max(0, min(awaited, rest-p.Unnamed-l.LoopLines.SecondsOf(diagnose.Queueing)/(l.To-l.From)))
 	p.Unnamed = rest - p.Awaited
 	return p
+}
+
+// askServerCopies asks looks at stacks whether copies take a good part of the time.
+func (l filler) askServerCopies() diagnose.Quantity {
+	copying := min(l.Parts.Copies, l.copiesServer())
+	return diagnose.AskShare("Do copies to the device take a good part of the time?", copying, diagnose.CopyTime, "").
+		WithEvidence(copying, "ratio", string(recording.FetchStack),
+			"looks find threads in copies to the device %s of the time, while no kernel runs", quantity.Percent(copying))
 }
 
 // copiesServer is the share of the window in which looks find a thread in a copy to the device.
@@ -591,6 +596,9 @@ var loaders = regexp.MustCompile(`(?:^|\.)(?:from_pretrained|load_state_dict|_lo
 	`reset_parameters|kaiming_\w+|xavier_\w+|trunc_normal_)$|` +
 	`(?i)(?:^|[._])(?:load|build|make|create|init|get)_(?:\w+_)?(?:model|net|network|weights|tokenizer|pipeline|session|checkpoint)$`)
 
+// ofModels are the libraries whose constructors make a model.
+var ofModels = []string{"torch/nn/", "transformers/models/", "transformers/modeling_utils.py", "torchvision/models/"}
+
 // copiesToDevice reports whether a function moves a model, or data, to the device.
 func copiesToDevice(p recording.Place) bool {
 	switch p.File {
@@ -605,11 +613,11 @@ func copiesToDevice(p recording.Place) bool {
 // loadsAgain reports whether a function loads, builds or imports what a server needs once.
 func loadsAgain(p recording.Place) bool {
 	switch {
-	case strings.HasPrefix(p.File, "frozen importlib"), startsWithAny(p.File, []string{"torch/nn/init.py", "safetensors/"}):
+	case p.Imports(), startsWithAny(p.File, []string{"torch/nn/init.py", "safetensors/"}):
 		return true
 	case p.File == serialization:
 		return strings.Contains(p.Function, "load")
-	case startsWithAny(p.File, []string{"torch/nn/", "transformers/models/", "transformers/modeling_utils.py", "torchvision/models/"}):
+	case startsWithAny(p.File, ofModels):
 		return strings.HasSuffix(p.Function, ".__init__") || loaders.MatchString(p.Function)
 	}
 	return loaders.MatchString(p.Function)
