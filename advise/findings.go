@@ -17,6 +17,7 @@ var ofFindings = []struct {
 	{diagnose.FindingInterpreterLock, "take what other threads compute in Python out of the trainer's process", NoRisk},
 	{diagnose.FindingManyReads, "read the values of a step from the device at once, not one by one", NoRisk},
 	{diagnose.FindingHostTensors, "make tensors of the step on the device (torch.zeros(..., device=device)), or keep them there", NoRisk},
+	{diagnose.FindingTinyCopies, "copy the small tensors of a step at once, or make them on the device", NoRisk},
 	{
 		diagnose.FindingOptimizerLaunches,
 		"let the optimizer step on all parameters in few kernels (fused=True or foreach=True, few parameter groups)",
@@ -39,7 +40,8 @@ func (a adviser) ofAnyLoop() []Fix {
 func (a adviser) removeFindings() (Fix, string) {
 	for _, change := range ofFindings {
 		for _, f := range a.verdict.Findings {
-			if f.Name != change.finding || math.IsNaN(a.verdict.Idle) {
+			if f.Name != change.finding || math.IsNaN(a.verdict.Idle) ||
+				f.Name == diagnose.FindingTinyCopies && a.kernelsSeen() { // whose copies are played
 				continue
 			}
 			fix := Fix{

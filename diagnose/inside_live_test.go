@@ -101,6 +101,27 @@ func TestTinyCopiesLive(t *testing.T) {
 	}
 }
 
+// Small tensors beside a batch that is pinned are changed by copying them at once: the batch needs nothing.
+func TestTinyCopiesArePlanned(t *testing.T) {
+	for _, pinned := range []bool{true, false} {
+		run := looked(t, "blocking-copies", func(in recording.Inside) recording.Inside {
+			in.Copies, in.CopyBytes, in.Pageable, in.Copy = n(27), n(8e6+1e5), n(1e5), in.Span/8
+			return in
+		})
+		l := &run.Facts.Loaders[0]
+		l.Tensors, l.BatchBytes, l.Pinned = 2, 8e6, &pinned
+		v := judge.Judge(run)
+		if v.Has(diagnose.FindingPageableCopies) == pinned || !v.Has(diagnose.FindingTinyCopies) {
+			t.Errorf("pinned %t: %v", pinned, v.Findings)
+		}
+		plan := advise.Rank(run, v)
+		at := slices.IndexFunc(plan.Fixes, func(f advise.Fix) bool { return f.Name == diagnose.FindingTinyCopies })
+		if at < 0 || !(plan.Fixes[at].Forecast.Speedup.High < 1.2) {
+			t.Errorf("pinned %t: %+v", pinned, plan.Fixes)
+		}
+	}
+}
+
 // Large copies from pageable memory beside a batch that is pinned are of tensors that the step makes; a batch that is
 // pageable itself says nothing of others.
 func TestTensorsMadeOnTheHost(t *testing.T) {

@@ -228,13 +228,14 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		f.Advice = l.Grounds.SyncAdvice()
 		out = append(out, f)
 	}
-	if f, ok := l.findTinyCopies(in); ok {
-		out = append(out, f)
+	tiny, small := l.findTinyCopies(in)
+	if small {
+		out = append(out, tiny)
 	}
 	if f, ok := l.findHostTensors(in); ok {
 		return append(out, f)
 	}
-	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger {
+	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && !(small && l.pins()) { // not the small ones
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = in.copying, in.copying
 		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s: %s, and they take %s of the time",
@@ -254,8 +255,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 // tensors in its step, on the CPU.
 func (l filler) findHostTensors(in insideSteps) (diagnose.Finding, bool) {
 	d := l.judgedLoader()
-	pinned := d != nil && d.Pinned != nil && *d.Pinned && d.Tensors > 0
-	if !pinned || in.copying < diagnose.SerialTrigger || in.Copies < float64(d.Tensors+manyBeside) ||
+	if !l.pins() || in.copying < diagnose.SerialTrigger || in.Copies < float64(d.Tensors+manyBeside) ||
 		in.Pageable < d.BatchBytes {
 		return diagnose.Finding{}, false
 	}
@@ -266,6 +266,12 @@ func (l filler) findHostTensors(in insideSteps) (diagnose.Finding, bool) {
 		quantity.AboutBytes(d.BatchBytes), quantity.Percent(in.copying))
 	f.Advice = diagnose.TinyCopiesAdvice
 	return f, true
+}
+
+// pins reports whether the judged loader's batches are known to be tensors in page-locked memory.
+func (l filler) pins() bool {
+	d := l.judgedLoader()
+	return d != nil && d.Pinned != nil && *d.Pinned && d.Tensors > 0
 }
 
 // manyBeside is how many copies a step has beside its batch, at least, for the program to make tensors in its
@@ -286,6 +292,7 @@ func (l filler) findTinyCopies(in insideSteps) (diagnose.Finding, bool) {
 		"a step makes %s to the device beside its batch, of %s in the mean: each costs a call and a launch, not bytes",
 		aboutCopies(more), quantity.AboutBytes(bytes/more)))
 	f.Advice = diagnose.TinyCopiesAdvice
+	f.Share, f.Saves = in.copying, in.copying // and those of the batch: a bound
 	return f, true
 }
 
