@@ -94,13 +94,34 @@ func (e *Ending) MemoryAdvice() string {
 		return ""
 	}
 	names := strings.Split(e.Raised.Type, ".")
-	return memoryAdvice[names[len(names)-1]]
+	name := names[len(names)-1]
+	if slices.Contains(tellingMemory, name) {
+		return memoryAdvice[e.Raised.About]
+	}
+	return memoryAdvice[name]
 }
 
-// memoryAdvice is what to do about exceptions of memory, PyTorch's for a device and Python's own.
+// tellingMemory are exceptions of PyTorch whose messages tell which memory ran out (python/hook/ending.py).
+var tellingMemory = []string{"RuntimeError", "AcceleratorError"}
+
+// What to do where memory of the host ran out.
+const (
+	hostMemoryAdvice = "host memory ran out. Use fewer workers, a smaller prefetch_factor, or pin_memory=False"
+	pinLessAdvice    = "a smaller prefetch_factor, fewer workers, smaller samples (uint8), or pin_memory=False"
+)
+
+// memoryAdvice is what to do about exceptions of memory: by their names, or by which memory ran out.
 var memoryAdvice = map[string]string{
 	"OutOfMemoryError": "device memory ran out. Use a smaller batch_size, and in training accumulate gradients: 8 batches " +
 		"of 8 are one of 64 to the optimizer, in the memory of 8. bf16 and activation checkpointing take less. Batches " +
 		"that wait on the device, and losses kept without detach(), fill it as well",
-	"MemoryError": "host memory ran out. Use fewer workers, a smaller prefetch_factor, or pin_memory=False",
+	"MemoryError": hostMemoryAdvice,
+	"host memory": hostMemoryAdvice,
+	"worker killed": "host memory probably ran out, and the system killed a worker (dmesg tells). Use fewer workers or a " +
+		"smaller prefetch_factor",
+	"pinned memory": "page-locked memory ran out. Use " + pinLessAdvice,
+	"CUDA memory": "page-locked memory ran out, or in CUDA's first call the device's own (nvidia-smi shows whose processes " +
+		"fill it). If it is the former, use " + pinLessAdvice,
+	"shared memory": "/dev/shm ran out, in which batches of workers wait. Use docker run --shm-size or --ipc=host, fewer " +
+		"workers, or a smaller prefetch_factor",
 }

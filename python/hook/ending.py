@@ -1,7 +1,8 @@
 """Which exception ended the program, told at its exit. A part of the start-up hook, loaded only where there is one.
 
 Limits. It replaces no sys.excepthook, reads no stderr and tells no message: Python itself keeps the exception in
-sys.last_value, and a message may quote a sample. Of the names that a missing module, name or attribute has, it tells the name.
+sys.last_value, and a message may quote a sample. Of the names that a missing module, name or attribute has, it tells the name,
+and of PyTorch's errors which memory ran out, in words of this file.
 """
 
 import os
@@ -11,6 +12,16 @@ from time import monotonic_ns
 from . import channel, describe, guard, now
 
 NAMED = ("ModuleNotFoundError", "ImportError", "NameError", "UnboundLocalError", "AttributeError")
+
+# What a message of PyTorch has in it where memory ran out, and the words for that. The first that fits counts.
+MEMORY = (
+    (("in pin memory thread", "out of memory"), "pinned memory"),
+    (("CUDA error: out of memory",), "CUDA memory"),
+    (("out of shared memory",), "shared memory"),
+    (("unable to allocate shared memory",), "shared memory"),
+    (("DefaultCPUAllocator: can't allocate memory",), "host memory"),
+    (("DataLoader worker", "is killed by signal: Killed"), "worker killed"),
+)
 
 
 def tell():
@@ -37,6 +48,11 @@ def _record(error, traceback):
         about = getattr(error, "name", None)
         if type(about) is str and about.replace(".", "_").isidentifier():
             record["about"] = about[:100]
+    elif (kind.__module__, name) in (("builtins", "RuntimeError"), ("torch", "AcceleratorError")):
+        message = error.args[0] if error.args else None
+        fit = [word for parts, word in MEMORY if type(message) is str and all(part in message for part in parts)]
+        if fit:
+            record["about"] = fit[0]
     if kind.__module__ == "builtins" and isinstance(error, SyntaxError) and type(error.filename) is str:
         record["file"], record["line"] = os.path.abspath(error.filename)[:500], error.lineno or 0
     return record

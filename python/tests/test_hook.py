@@ -928,6 +928,17 @@ class Ending(FakeCase):
         self.assertNotIn("4711", json.dumps(result.packets))
         self.assertEqual(result.packets[0]["records"][0]["k"], "hello")
 
+    def test_memory_that_ran_out(self):
+        """PyTorch tells these errors apart by their messages alone, of which no other word is told."""
+        pinned = "Caught RuntimeError in pin memory thread for device 0.\nOriginal Traceback: CUDA error: out of memory"
+        shared = "DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory."
+        killed = "DataLoader worker (pid 7) is killed by signal: Killed. "
+        said = ((pinned, "pinned memory"), ("CUDA error: out of memory", "CUDA memory"), (shared, "shared memory"), (killed, "worker killed"))
+        for message, about in said + (("patient 4711", None), (None, None), ("CUDA error: device-side assert", None)):
+            (told,) = self.ended("raise RuntimeError(%r)" % (message,))
+            self.assertEqual((told["type"], told.get("about")), ("RuntimeError", about))
+        self.assertNotIn("about", self.ended("class Mine(RuntimeError): pass\nraise Mine('CUDA error: out of memory')")[0])
+
     def test_the_line_is_the_program_s_own(self):
         """Where an installed package raised, the line that called it."""
         source = WRAPPED + "def call():\n    list(progress.bar(1))\ncall()"
