@@ -33,14 +33,14 @@ type Lead struct {
 // LeadOf returns the lead of a judged run. file is the recording as written in a shell, "" for
 // the newest one.
 func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file string) Lead {
-	why := sayWhy(v)
+	title, why := lowerFirst(titleOf(v)), sayWhy(v)
 	named := len(plan.Fixes) > 0 && plan.Fixes[0].Cause && len(plan.Fixes[0].Notes) > 0
 	if v.Class == diagnose.Unknown && v.Lead == nil && named {
-		why = fmt.Sprintf("the device waits for input %s of the time: %s", quantity.Percent(v.Stall), plan.Fixes[0].Notes[0])
-	}
-	title := lowerFirst(titleOf(v))
-	if why != sayWhy(v) {
-		title = "the device waits for input"
+		waits, share := "the device waits for input", v.Stall
+		if !(v.Stall >= diagnose.Mostly*v.Idle) { // work of the step keeps it waiting
+			waits, share = "the device is idle", v.Idle
+		}
+		title, why = waits, fmt.Sprintf("%s %s of the time: %s", waits, quantity.Percent(share), plan.Fixes[0].Notes[0])
 	}
 	if of := titleOfWork(v, plan); of != "" {
 		title = of

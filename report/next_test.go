@@ -66,3 +66,18 @@ func TestTheSecondChangeIsSaidIfItGainsMuch(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing decides but a change has a cause, input is named only if it is most of what the device waits for.
+func TestAKnownCauseNamesWhatTheDeviceWaitsFor(t *testing.T) {
+	plan := advise.Plan{Fixes: []advise.Fix{{Name: diagnose.FindingTinyCopies, Cause: true, Notes: []string{"small copies"}}}}
+	for want, stall := range map[string]float64{
+		"waits for input 15 % of the time: small copies": 0.15, "is idle 20 % of the time: small copies": 0.03,
+	} {
+		for _, v := range []float64{stall, math.NaN()} {
+			lead := report.LeadOf(&recording.Run{}, diagnose.Verdict{Class: diagnose.Unknown, Idle: 0.2, Stall: v}, plan, "")
+			if v == stall && !strings.Contains(lead.Why, want) || v != stall && !strings.Contains(lead.Why, "is idle 20 %") {
+				t.Errorf("%v: %q, want %q", v, lead.Why, want)
+			}
+		}
+	}
+}
