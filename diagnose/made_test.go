@@ -345,6 +345,8 @@ func TestFindingsOfMadeRuns(t *testing.T) {
 		"slurm-cores":      {starving().with(crowded(2, 0.5)).with(func(m *made) { m.facts.Machine.TaskCores = 2 }), starving().with(crowded(2, 0.5))},
 		"numa-remote":      {computing().with(onNode(1)), computing().with(onNode(0))},
 		"storage-spikes":   {starving().with(nfs).with(every(40, 1.2, 1.2)), starving().with(nfs).with(every(40, 0.2, 0.2))},
+
+		"too-many-workers ": {starving().with(crowded(4, 0.5)), starving().with(crowded(4, 0.5)).with(func(m *made) { m.rates["tree.cpu tree"] = 0.5 })}, // neighbours
 	} {
 		for _, made := range []struct {
 			made made

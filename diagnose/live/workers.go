@@ -97,6 +97,9 @@ func (l filler) findTooManyWorkers() (diagnose.Finding, bool) {
 	}
 	enough := k.MakeBaseline(l.run).EnoughWorkers()
 	if enough == k.Workers { // the law does not know how much less fewer would queue
+		if k.Others >= diagnose.ManyOthers { // of cores that other programs want, fewer workers get a smaller part
+			return diagnose.Finding{}, false
+		}
 		enough = int(math.Ceil(cores))
 	}
 	if l.Grounds.Alters(diagnose.ProposeChange(stoker.NumWorkers, k.Workers, enough)) != "" {
