@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -382,11 +383,12 @@ func WhatIf(run *recording.Run, v diagnose.Verdict, changes []stoker.Change) (Pl
 	}
 	edit, _ := replay.EditOf(changes)
 	countOutliers(t, v)
+	forecast := t.Forecast(edit)
 	fix := Fix{
-		Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: riskOfAll(changes),
-		Forecast: t.Forecast(edit), Untested: isUntested(changes),
+		Name: "what-if", Title: "what was asked for", Changes: changes, Effort: effortOfAll(changes),
+		Risk: riskOfAll(changes), Mind: mindOfWorkers(t, v, changes),
+		Forecast: forecast, Untested: isUntested(changes), Notes: forecast.Notes,
 	}
-	fix.Notes = append(fix.Forecast.Notes, sayFewer(t, changes)...)
 	check := t.Check()
 	by := adviser{run: run, verdict: v, costs: v.Costs}.onEvidence(t)
 	g := gain{evidence: by, trace: t, check: check, edit: edit, fix: &fix, played: true}
@@ -431,14 +433,20 @@ func (g *gain) addRest(rest float64) {
 	}
 }
 
-// sayFewer says how many of the workers that are asked for do as much, if half of them do.
-func sayFewer(t *replay.Trace, changes []stoker.Change) []string {
-	at := slices.IndexFunc(changes, func(c stoker.Change) bool { return c.Setting == stoker.NumWorkers })
-	if at < 0 {
-		return nil
+// mindOfWorkers is what to look at before num_workers is changed; "" if it is not.
+func mindOfWorkers(t *replay.Trace, v diagnose.Verdict, changes []stoker.Change) string {
+	if !slices.ContainsFunc(changes, func(c stoker.Change) bool { return c.Setting == stoker.NumWorkers }) {
+		return ""
 	}
+	said := []string{v.Grounds.UnknownData(), sayFewer(t, changes)}
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), ". ")
+}
+
+// sayFewer says how many of the workers that are asked for do as much, if half of them do; "" if they do not.
+func sayFewer(t *replay.Trace, changes []stoker.Change) string {
+	at := slices.IndexFunc(changes, func(c stoker.Change) bool { return c.Setting == stoker.NumWorkers })
 	if !t.Loads() {
-		return []string{"no batch is loaded in the steps that are replayed: num_workers changes nothing there"}
+		return "no batch is loaded in the steps that are replayed: num_workers changes nothing there"
 	}
 	asked, _ := changes[at].To.(int)
 	enough := predict.CountEnough(asked, func(workers int) float64 {
@@ -448,7 +456,8 @@ func sayFewer(t *replay.Trace, changes []stoker.Change) []string {
 		return t.Forecast(edit).Step.Point
 	})
 	if enough == 0 {
-		return nil
+		return ""
 	}
-	return []string{fmt.Sprintf("%d workers do as much as %d: the others take memory and wait", enough, asked)}
+	return fmt.Sprintf("%s %s as much as %d: the others take memory and wait", quantity.Many(enough, "worker"),
+		quantity.Ending(enough, "does", "do"), asked)
 }

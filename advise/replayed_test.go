@@ -144,9 +144,13 @@ func TestWhatIf(t *testing.T) {
 			t.Errorf("%s: %+v %v, want the risk %q", c.asked, plan.Fixes, err, c.risk)
 			continue
 		}
-		notes := strings.Join(plan.Fixes[0].Notes, "\n")
-		if !strings.Contains(notes, c.says) || c.says == "" && strings.Contains(notes, "do as much") {
-			t.Errorf("%s: notes %q, want %q", c.asked, notes, c.says)
+		mind := plan.Fixes[0].Mind
+		if !strings.Contains(mind, c.says) || c.says == "" && strings.Contains(mind, "as much") {
+			t.Errorf("%s: first %q, want %q", c.asked, mind, c.says)
+		}
+		if want := map[bool]advise.Effort{true: advise.Flag, false: advise.Code}[strings.HasPrefix(c.asked, "num_workers")]; !strings.Contains(c.asked, "gpu=") &&
+			plan.Fixes[0].Effort != want {
+			t.Errorf("%s: effort %q, want %q", c.asked, plan.Fixes[0].Effort, want)
 		}
 	}
 	if _, err := advise.WhatIf(&recording.Run{}, diagnose.Verdict{}, []stoker.Change{{Setting: stoker.NumWorkers, To: 2}}); err == nil {

@@ -172,6 +172,19 @@ func effortOf(f diagnose.Finding) Effort {
 	return Code
 }
 
+// effortOfAll returns the effort of several changes together.
+func effortOfAll(changes []stoker.Change) Effort {
+	for _, c := range changes {
+		switch {
+		case c.Setting == stoker.Cores || c.Setting == stoker.Device:
+			return Machine
+		case !slices.Contains(flags, c.Setting) && c.Setting != stoker.PersistentWorkers:
+			return Code
+		}
+	}
+	return Flag
+}
+
 func riskOf(f diagnose.Finding) Risk {
 	if overlaps(f) {
 		return MemoryRisk
