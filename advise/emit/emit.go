@@ -80,11 +80,11 @@ func write(w io.Writer, fix advise.Fix, d dialect, rows map[string]string) error
 		fmt.Fprintf(&b, "# first: %s\n", fix.Mind)
 	}
 	if len(fix.Changes) == 0 && fix.Title != "" {
-		where := "there is no setting for it"
-		if arguments := rows[fix.Name]; arguments != "" {
-			where = arguments
+		how := rows[fix.Name]
+		if how == "" && len(fix.Notes) == 0 {
+			how = "there is no setting for it"
 		}
-		fmt.Fprintf(&b, "# %s: %s\n", fix.Title, where)
+		fmt.Fprintf(&b, "# %s\n", strings.TrimSuffix(fix.Title+": "+how, ": "))
 	}
 	for _, call := range calls {
 		fmt.Fprintf(&b, "%s(\n    ...,  # what you pass today\n%s)\n", call, keywords[call])

@@ -234,6 +234,10 @@ func TestArgumentsOfRows(t *testing.T) {
 			if text := printed(t, dialect, fix); !strings.Contains(text, words) {
 				t.Errorf("%s in %s: %q, want %q", row, dialect, text, words)
 			}
+			fix.Notes = []string{"stoker pack FOLDER"} // says how: nobody searches for a setting
+			if text := printed(t, dialect, fix); strings.Contains(text, "no setting") || !strings.Contains(text, "# stoker pack") {
+				t.Errorf("%s in %s: %q", row, dialect, text)
+			}
 		}
 	}
 }
