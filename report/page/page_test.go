@@ -229,6 +229,22 @@ func TestGoalLine(t *testing.T) {
 	}
 }
 
+// In print what is folded is open, but for the JSON: each other fold is one that the style opens.
+func TestFoldsAreOpenInPrint(t *testing.T) {
+	page, _ := pageOf(t, subjectOf(steady(200, 0.02, 0.005)))
+	_, print, _ := strings.Cut(page, "@media print")
+	print, _, _ = strings.Cut(print, "</style>")
+	if !strings.Contains(print, "details:not(:has(#json))::details-content") {
+		t.Error("the style for print opens no fold")
+	}
+	for _, fold := range strings.Split(page, "<details")[1:] {
+		fold, _, _ = strings.Cut(fold, "</details>")
+		if strings.Contains(fold, "JSON</summary>") != strings.Contains(fold, `id="json"`) {
+			t.Errorf("a fold that the style takes for another: %.80s", fold)
+		}
+	}
+}
+
 // The sliders hold the law's own forecasts: as it is is exactly 1, and the fix that
 // is advised has the worth that its card names.
 func TestWhatIfMatchesModel(t *testing.T) {
