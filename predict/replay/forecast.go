@@ -191,8 +191,8 @@ func (t *Trace) listNotes(e Edit) []string {
 	var notes []string
 	if workers, several := t.loaderAfter(e); workers > 0 {
 		if e.Cores <= 0 && t.cores <= 0 {
-			notes = append(notes, fmt.Sprintf("a trace does not tell how many cores the job has: %d are assumed "+
-				"to be free for the workers", workers))
+			notes = append(notes, fmt.Sprintf("a trace does not tell how many cores the job has: the workers are assumed "+
+				"to get %d", workers))
 		}
 		if several && t.workers <= 0 {
 			notes = append(notes, t.unknownWorkers(e))
