@@ -133,12 +133,15 @@ var huggingFace = mergeDialects(anywhere, dialect{
 })
 
 // ofTrainingArguments names the arguments of transformers.TrainingArguments that decide what a row of
-// the run's time takes.
+// the run's time takes, or that take a finding away.
 var ofTrainingArguments = map[string]string{
 	string(diagnose.RowEvaluation): "eval_steps, per_device_eval_batch_size, dataloader_num_workers and " +
 		"prediction_loss_only in TrainingArguments",
 	string(diagnose.RowCheckpoint): "save_steps and save_only_model=True (no optimizer state) in TrainingArguments",
 	string(diagnose.RowBetween):    "logging_steps and report_to in TrainingArguments, if a logger takes the time",
+	diagnose.FindingPadding: `data_collator=DataCollatorWithPadding(tokenizer) in Trainer, and for samples of like length ` +
+		`train_sampling_strategy="group_by_length" in TrainingArguments, which gives the optimizer other batches`,
+	diagnose.FindingOptimizerLaunches: `optim="adamw_torch_fused" in TrainingArguments, if it is AdamW`,
 }
 
 // ofLightning names those of lightning.Trainer and its callbacks.

@@ -225,9 +225,11 @@ func TestWorth(t *testing.T) {
 // What no setting of a loader changes is named by the arguments of the framework that has them.
 func TestArgumentsOfRows(t *testing.T) {
 	for row, want := range map[diagnose.RowName]map[string]string{
-		diagnose.RowCheckpoint: {"hf": "save_steps", "lightning": "every_n_train_steps", "torch": "no setting"},
-		diagnose.RowEvaluation: {"hf": "eval_steps", "lightning": "val_check_interval", "torch": "no setting"},
-		diagnose.RowHung:       {"hf": "no setting", "lightning": "no setting", "torch": "no setting"},
+		diagnose.RowCheckpoint:            {"hf": "save_steps", "lightning": "every_n_train_steps", "torch": "no setting"},
+		diagnose.RowEvaluation:            {"hf": "eval_steps", "lightning": "val_check_interval", "torch": "no setting"},
+		diagnose.FindingPadding:           {"hf": "group_by_length", "lightning": "no setting", "torch": "no setting"},
+		diagnose.FindingOptimizerLaunches: {"hf": "adamw_torch_fused", "lightning": "no setting", "torch": "no setting"},
+		diagnose.RowHung:                  {"hf": "no setting", "lightning": "no setting", "torch": "no setting"},
 	} {
 		for dialect, words := range want {
 			fix := advise.Fix{Name: string(row), Title: "do it less often"}
