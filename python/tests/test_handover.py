@@ -78,7 +78,7 @@ def of_grad(samples):
 def odd_types(samples):
     x = torch.stack(samples)
     return [x.to(torch.bfloat16), x.to(torch.complex64).conj(), x > 5, x.to(torch.int16).view(torch.uint8), x.to_sparse(),
-            torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), torch.empty(0, 3), torch.tensor(5), x.double().neg()]
+            torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), torch.empty(0, 3), x[:0], torch.tensor(5), x.double().neg()]
 
 def arrays(samples):
     x = torch.stack(samples).numpy()
@@ -115,7 +115,7 @@ def describe(x):
     if isinstance(x, torch.Tensor):
         what = [type(x).__name__, str(x.dtype), list(x.shape), x.requires_grad, x.is_leaf, str(x.layout), sorted(vars(x))]
         if x.layout is torch.strided and not x.is_quantized:
-            what += [list(x.stride()), x.is_conj(), x.is_neg()]
+            what += [list(x.stride()), x.is_conj(), x.is_neg(), x.is_shared(), x.untyped_storage().resizable()]
         plain = x.dequantize() if x.is_quantized else x.to_dense() if x.is_sparse else x
         return what + [plain.detach().to(torch.complex128).sum().item().__repr__(), plain.detach().flatten()[-3:].tolist().__repr__()]
     if isinstance(x, np.ndarray):

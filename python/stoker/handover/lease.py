@@ -50,17 +50,33 @@ def _end_private(reference: weakref.ref[Any]) -> None:
     del _private[id(reference)]
 
 
-def keep_moved() -> None:
-    """Keep a batch's memory as long as its storage, also if PyTorch moves the storage elsewhere.
+def stand_for_shared() -> None:
+    """Let a batch's storages be as those that PyTorch brings, which are shared with the worker.
 
-    It does so when a tensor is sent to another process or shared. PyTorch alone need not: what came
-    from a worker is shared already. A NumPy array over the tensor would then refer to memory of a
-    later batch, as it keeps the tensor only.
+    PyTorch moves a storage when a tensor is sent to another process or shared. It need not move what
+    is shared already. A NumPy array over the tensor would then refer to memory of a later batch, as
+    it keeps the tensor only. So a batch's memory is kept as long as its storage.
     """
+    if not hasattr(torch.UntypedStorage.is_shared, "_stoker_keeps"):
+        torch.UntypedStorage.is_shared = _is_shared  # type: ignore[method-assign]
     for name in ("_share_fd_cpu_", "_share_filename_cpu_"):
         original = getattr(torch.UntypedStorage, name)
         if not hasattr(original, "_stoker_keeps"):
             setattr(torch.UntypedStorage, name, _keeping(original))
+
+
+def _is_shared(self: Any) -> bool:
+    """Return whether a storage is in shared memory. What a batch has elsewhere is moved there."""
+    if is_shared_by_torch(self):
+        return True
+    memory = _find(self.data_ptr()) if self.device.type == "cpu" else None
+    if memory is not None and any(reference() is memory for reference, *_ in _private.values()):
+        self.share_memory_()
+    return memory is not None
+
+
+_is_shared._stoker_keeps = True  # type: ignore[attr-defined]
+is_shared_by_torch = torch._C.StorageBase.is_shared  # type: ignore[attr-defined]
 
 
 def _keeping(original: Callable[..., Any]) -> Any:

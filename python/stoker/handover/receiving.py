@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .lease import count_leases, keep_moved, lease, watch
+from .lease import count_leases, lease, stand_for_shared, watch
 from .lending import HEAD, POPULATE
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def take_resting() -> list[Mapped]:
 def expect(key: str, ends: list[socket.socket], messages: MessageCounts, inherited: list[list[Mapped]]) -> None:
     """Receive batches of an iterator from these sockets, and count them. Its workers begin with
     these rooms."""
-    keep_moved()
+    stand_for_shared()
     _ends[key], _messages[key] = ends, messages
     _maps[key] = {(worker, -1 - before): room for worker, rooms in enumerate(inherited) for before, room in enumerate(rooms)}
 

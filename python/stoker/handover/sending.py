@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import receiving
+from .lease import is_shared_by_torch
 from .memory import ALIGN, LEAST, Memory
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ class Packer:
         for number, source in enumerate(self.sources):
             storage = source.memory
             if isinstance(storage, torch.UntypedStorage):
-                if self._is_kept(source, batch) or storage.is_shared():
+                if self._is_kept(source, batch) or is_shared_by_torch(storage):
                     places[number] = storage
                     continue
                 at = memory.find(storage.data_ptr()) if storage.nbytes() >= LEAST else None
@@ -249,7 +250,7 @@ def copyable_bytes(source: Source) -> tuple[torch.Tensor, int]:
     if span is None or span[1] - span[0] > memory.nbytes() // 2:
         return whole, 0
     if span[1] <= span[0]:
-        return whole[:0], 0
+        return whole[:1], 0  # a view without elements: its storage is not empty
     first = span[0] - span[0] % ALIGN
     return whole[first : span[1]], first
 

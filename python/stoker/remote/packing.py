@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from ..handover import receiving
-from ..handover.lease import count_leases, keep_moved, watch
+from ..handover.lease import count_leases, stand_for_shared, watch
 from ..handover.memory import ALIGN
 from ..handover.sending import Packer, copyable_bytes
 
@@ -124,7 +124,7 @@ def unpack(head: bytes, blob: np.ndarray) -> Any:
     buffer.blob = blob  # lives as long as the buffer
     many = count_leases() > min(_HELD, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _PART)
     copies = many or blob.ctypes.data % ALIGN != 0
-    keep_moved()
+    stand_for_shared()
     watch(buffer, blob.ctypes.data, blob.nbytes)
     with receiving.reading(receiving.Buffers([buffer], places, b"", copies)):
         return _Unpickler(io.BytesIO(body)).load()
