@@ -78,7 +78,8 @@ def of_grad(samples):
 def odd_types(samples):
     x = torch.stack(samples)
     return [x.to(torch.bfloat16), x.to(torch.complex64).conj(), x > 5, x.to(torch.int16).view(torch.uint8), x.to_sparse(),
-            torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), torch.empty(0, 3), x[:0], torch.tensor(5), x.double().neg()]
+            torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), torch.empty(0, 3), x[:0], torch.tensor(5), x.double().neg(),
+            torch.nested.nested_tensor([x, x[:3]])]
 
 def arrays(samples):
     x = torch.stack(samples).numpy()
@@ -112,6 +113,8 @@ CASES = {
 
 def describe(x):
     """All that a program can see of it, but where it lies."""
+    if isinstance(x, torch.Tensor) and x.is_nested:
+        return ["nested", str(x.layout), [describe(part) for part in x.unbind()]]
     if isinstance(x, torch.Tensor):
         what = [type(x).__name__, str(x.dtype), list(x.shape), x.requires_grad, x.is_leaf, str(x.layout), sorted(vars(x))]
         if x.layout is torch.strided and not x.is_quantized:

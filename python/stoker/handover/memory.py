@@ -24,10 +24,6 @@ class Piece:
         self.buffer = lease(mapping, loan)  # tensors over it keep it, and with it the room
         self.first = ctypes.addressof(self.buffer)
 
-    def write(self, at: int, source: torch.Tensor) -> None:
-        """Copy bytes, a 1-d tensor of uint8, to an offset."""
-        torch.frombuffer(self.buffer, dtype=torch.uint8, count=source.numel(), offset=at).copy_(source)
-
 
 class Memory:
     """The rooms of a worker's batches; one batch is built at a time."""

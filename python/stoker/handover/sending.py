@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import ctypes
 import io
 import socket
 import sys
@@ -145,7 +146,9 @@ class Packer:
         return bool(self.sources)
 
     def _reduce_tensor(self, tensor: torch.Tensor) -> Any:
-        if tensor.device.type != "cpu" or tensor.layout is not torch.strided or type(tensor) is not torch.Tensor and not _has_storage(tensor):
+        if tensor.device.type != "cpu" or tensor.layout is not torch.strided or tensor.is_nested:
+            return NotImplemented
+        if type(tensor) is not torch.Tensor and not _has_storage(tensor):
             return NotImplemented
         storage = tensor.untyped_storage()
         number = self._number_of(storage)
@@ -199,20 +202,19 @@ class Packer:
                     places[number] = (*at, storage.nbytes(), 0)
                     continue
             wanted.append(number)
-        copied = {number: copyable_bytes(self.sources[number]) for number in wanted}
-        total = sum(found.numel() for found, _ in copied.values())
-        large = {number for number in wanted if total >= _ALL_SMALL and copied[number][0].numel() >= LEAST}
-        memory.expect(sum(copied[number][0].numel() + ALIGN for number in large))
+        copied = {number: find_bytes(self.sources[number]) for number in wanted}
+        total = sum(size for _, size, _ in copied.values())
+        large = {number for number in wanted if total >= _ALL_SMALL and copied[number][1] >= LEAST}
+        memory.expect(sum(copied[number][1] + ALIGN for number in large))
         blobs: list[bytes] = []
         used = 0
-        for number, (found, left_out) in copied.items():
-            size = found.numel()
+        for number, (address, size, left_out) in copied.items():
             if number in large:
                 piece, at = memory.take(size)
-                piece.write(at, found)
+                ctypes.memmove(piece.first + at, address, size)
                 places[number] = (memory.pieces.index(piece), at, size, left_out)
                 continue
-            blobs += [found.numpy().tobytes(), bytes(-size % ALIGN)]
+            blobs += [ctypes.string_at(address, size), bytes(-size % ALIGN)]
             places[number] = (-1, used, size, left_out)
             used += -(-size // ALIGN) * ALIGN
         return places, b"".join(blobs)
@@ -237,22 +239,25 @@ def _widen(span: tuple[int, int] | None, tensor: torch.Tensor) -> tuple[int, int
     if span is None or tensor.numel() == 0:
         return span
     first, size = tensor.storage_offset(), tensor.element_size()
-    last = first + 1 + sum((length - 1) * step for length, step in zip(tensor.size(), tensor.stride()))
+    if tensor.is_contiguous():
+        last = first + tensor.numel()
+    else:
+        last = first + 1 + sum((length - 1) * step for length, step in zip(tensor.size(), tensor.stride()))
     return min(span[0], first * size), max(span[1], last * size)
 
 
-def copyable_bytes(source: Source) -> tuple[torch.Tensor, int]:
-    """Return the bytes to copy, as uint8, and how many bytes before them are left out."""
+def find_bytes(source: Source) -> tuple[int, int, int]:
+    """Return address and number of the bytes to copy, and how many bytes before them are left out."""
     memory, span = source.memory, source.span
     if not isinstance(memory, torch.UntypedStorage):
-        return torch.from_numpy(memory.reshape(-1, order=_order_of(memory)).view("u1")), 0
-    whole = torch.empty(0, dtype=torch.uint8, device="cpu").set_(memory)
-    if span is None or span[1] - span[0] > memory.nbytes() // 2:
-        return whole, 0
+        return memory.__array_interface__["data"][0], memory.nbytes, 0
+    address, size = memory.data_ptr(), memory.nbytes()
+    if span is None or span[1] - span[0] > size // 2:
+        return address, size, 0
     if span[1] <= span[0]:
-        return whole[:1], 0  # a view without elements: its storage is not empty
+        return address, min(size, 1), 0  # a view without elements: its storage is not empty
     first = span[0] - span[0] % ALIGN
-    return whole[first : span[1]], first
+    return address + first, span[1] - first, first
 
 
 def _order_of(found: np.ndarray) -> str:

@@ -20,7 +20,7 @@ import torch
 from ..handover import receiving
 from ..handover.lease import count_leases, stand_for_shared, watch
 from ..handover.memory import ALIGN
-from ..handover.sending import Packer, copyable_bytes
+from ..handover.sending import Packer, find_bytes
 
 _PACKAGE = __name__.rpartition(".remote.")[0]
 _NAME = "stoker"  # the package in an actor
@@ -102,14 +102,14 @@ def pack(what: object) -> tuple[bytes, np.ndarray]:
     """Return what a worker sends, pickled, and the bytes of its tensors and arrays."""
     packer = Packer()
     body = packer.pack(what, _Pickler)
-    copied = [copyable_bytes(source) for source in packer.sources]
+    copied = [find_bytes(source) for source in packer.sources]
     places, end = [], 0
-    for found, left_out in copied:
-        places.append((0, end, found.numel(), left_out))
-        end += -(-found.numel() // ALIGN) * ALIGN
+    for _, size, left_out in copied:
+        places.append((0, end, size, left_out))
+        end += -(-size // ALIGN) * ALIGN
     blob = np.empty(end, np.uint8)
-    for (_, at, size, _), (found, _) in zip(places, copied):
-        blob[at : at + size] = found.numpy()
+    for (_, at, size, _), (address, _, _) in zip(places, copied):
+        ctypes.memmove(blob.ctypes.data + at, address, size)
     return pickle.dumps((places, body)), blob
 
 
