@@ -12,6 +12,7 @@ import os
 import pickle
 import resource
 import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,19 @@ class _Pickler(cloudpickle.Pickler):
 
     def reducer_override(self, thing: object) -> Any:
         found = self._found.reduce(thing)
+        if found is NotImplemented and _has_lost_slots(type(thing)):
+            reduced: Any = thing.__reduce_ex__(2)
+            if isinstance(reduced, tuple) and len(reduced) > 2 and reduced[2]:
+                states = reduced[2] if isinstance(reduced[2], tuple) else (reduced[2],)
+                return *reduced[:2], (None, dict(collections.ChainMap(*filter(None, states)))), *reduced[3:]
         return super().reducer_override(thing) if found is NotImplemented else found
+
+
+def _has_lost_slots(kind: type) -> bool:
+    """Whether a class of the script had slots: cloudpickle makes it here without them."""
+    names = vars(kind).get("__slots__", ())
+    names = [names] if isinstance(names, str) else names
+    return bool(names) and not hasattr(kind, "__setstate__") and not any(isinstance(vars(kind).get(name), types.MemberDescriptorType) for name in names)
 
 
 class DatasetPickler(cloudpickle.Pickler):
