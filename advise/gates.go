@@ -561,6 +561,7 @@ func (g *gain) takeOff(lead float64) {
 	for _, end := range []*float64{&f.Step.Low, &f.Step.Point, &f.Step.High} {
 		*end = max(*end-lead, floor)
 	}
+	f.Bound, f.Next = "", "" // of a path that counts that time
 	all := max(1, g.edit.Batch) * g.costs.Step
 	point := all / f.Step.Point
 	if math.IsNaN(f.Speedup.Point) { // only bounded

@@ -49,7 +49,7 @@ func nothingMeasured() Measured {
 		Stall: nan, Idle: nan, Util: nan, Shares: Shares{nan, nan, nan, nan}, Parts: unknownParts(), Device: -1,
 		Requests:      measure.NoRequests(),
 		WorksRecorded: nan, WorksJudged: nan, RankLateBy: nan, ClockShare: nan, Garbage: nan, OtherJobsShare: nan,
-		Kernels: KernelShares{Plain: nan, Tensor: nan, Moving: nan, Major: nan},
+		Kernels: KernelShares{Plain: nan, Tensor: nan, Moving: nan, Vector: nan, Major: nan},
 	}
 }
 

@@ -33,7 +33,8 @@ func unknownParts() Parts {
 type KernelShares struct {
 	Plain  float64 // matrix work without Tensor Cores
 	Tensor float64 // matrix work on them
-	Moving float64 // kernels that move data
+	Moving float64 // kernels that move data, with those of products with a vector
+	Vector float64 // products with a vector
 	Major  float64 // compute capability of the device; NaN if it is not NVIDIA's, too
 }
 

@@ -131,6 +131,19 @@ var tapes = map[string]struct {
 		return p.steps(10000, func(at float64) { p.burst(at, 995, 10, "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64x8") })
 	}, diagnose.GPUPrecision, []string{"no-tensor-cores"}, nil},
 
+	"products with a vector": {func() *recording.Run { // decode of one sequence behind a prefill
+		p := newTape(hopper, "9.0")
+		return p.steps(10000, func(at float64) {
+			p.burst(at, 1000, 6, wgmma)
+			p.burst(at+6000, 990, 4, "void gemv2T_kernel_val<int, int, __half, __half, __half, float, 128, 16, 4, 4, false>")
+		})
+	}, diagnose.GPUBound, nil, []string{"no-tensor-cores"}},
+
+	"kernels of a compiler without words": {func() *recording.Run { // products among them
+		p := newTape(hopper, "9.0")
+		return p.steps(10000, func(at float64) { p.burst(at, 995, 10, "triton__0d1d2d3d") })
+	}, diagnose.GPUBound, nil, nil},
+
 	"a device before Tensor Cores": {func() *recording.Run {
 		p := newTape("Tesla P100-PCIE-16GB", "6.0")
 		return p.steps(10000, func(at float64) { p.burst(at, 995, 10, "maxwell_sgemm_128x64_nn") })

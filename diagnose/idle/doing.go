@@ -15,7 +15,7 @@ func (a *Analysis) Doing(d *Device, from, to int64) iter.Seq[Slice] {
 		s := &gapSweep{
 			a: a, d: d, from: from, to: to, yield: yield, main: a.second(d.Process),
 			cursors: make([]*cursor, len(a.t.Threads)),
-			prev:    -1, next: -1, gap: [2]int64{from, to},
+			prev:    -1, next: -1, gap: [2]int64{from, to}, busy: true,
 		}
 		s.cut(main, from, to)
 		s.flush()

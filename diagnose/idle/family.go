@@ -38,6 +38,9 @@ func (f Family) String() string {
 
 // FamilyOf says what a kernel computes, by its name.
 func FamilyOf(name string) Family {
+	if strings.HasPrefix(name, "triton__") {
+		return Other // a compiler's kernel with its arguments for a name: it may be a matrix product
+	}
 	words := wordsOf(name)
 	for _, f := range families {
 		if recording.ContainsAny(words, f.words...) {
@@ -130,6 +133,10 @@ func wordsOf(name string) string {
 	}
 	return " " + strings.TrimSpace(strings.Join(strings.Fields(b.String()), " ")) + " "
 }
+
+// MultipliesVector reports whether a kernel multiplies a matrix with a vector: it reads each value once and waits for
+// memory, on whichever cores.
+func MultipliesVector(name string) bool { return strings.Contains(name, "gemv") }
 
 // CoreKind says whether a kernel computes on Tensor Cores (AMD: matrix cores).
 type CoreKind uint8

@@ -27,6 +27,7 @@ type Kernels struct {
 	Family   [Exchange + 1]int64
 	Plain    int64 // matrix kernels known not to use Tensor Cores
 	Tensor   int64 // matrix kernels known to use them
+	Vector   int64 // products with a vector, on whichever cores
 	Median   int64 // of a kernel's length
 	SMs      float64
 	Known    int64 // time of the kernels whose blocks per SM are known
@@ -106,7 +107,7 @@ func (a *Analysis) SumKernels(d *Device) *Kernels {
 		k.SMs = weighted / float64(k.Known)
 	}
 	k.Median = lengths.median()
-	k.matrix()
+	k.matrix(a.t.Names)
 	return k
 }
 
@@ -123,9 +124,13 @@ func (k *Kernels) total(a *Analysis, place []int32, work int32) *NameTotal {
 	return &k.Totals[place[name]]
 }
 
-func (k *Kernels) matrix() {
+func (k *Kernels) matrix(names []string) {
 	for _, t := range k.Totals {
 		if t.Family != Matmul && t.Family != Convolution {
+			continue
+		}
+		if MultipliesVector(names[t.Name]) {
+			k.Vector += t.Time
 			continue
 		}
 		switch t.Cores {

@@ -88,11 +88,13 @@ func (a *Analysis) cutEdge(d *Device) {
 	seen := d.Start > 0 && (long || len(works) >= judgedWorks) // the program's beginning: it comes once
 	short := lead < longGap && edgeShare*lead < window
 	// What ran before the recorder began is in no file, and what was queued behind it began late.
-	queued := (long || len(works) >= fewAtStart) && !short && a.isQueued(works[0], d.From+lead/queuedEarly, lead)
+	held := d.Start == 0 && a.queuesUp(works)
+	early := held || a.isQueued(works[0], d.From+lead/queuedEarly, lead)
+	queued := (held || long || len(works) >= fewAtStart) && !short && early
 	if !queued && (!a.isUnbounded(d) || short || edgeParts*lead > window && !seen) {
 		return
 	}
-	d.Edge, d.Earlier = lead, d.Start == 0 && lead >= longGap && a.isQueued(works[0], d.From+lead/queuedEarly, lead)
+	d.Edge, d.Earlier = lead, d.Start == 0 && lead >= longGap && early
 	d.From += lead
 }
 
@@ -114,6 +116,26 @@ func (a *Analysis) isQueued(work int32, at, lead int64) bool {
 	call := a.t.Device.Call[work]
 	return call >= 0 && (a.t.Host.End[call] <= at || a.waitsInCopy(work, lead))
 }
+
+// queuesUp reports whether a device's first work did not start for long after the call that launched it had returned,
+// while the host launched more behind it: something before the recording held the device.
+func (a *Analysis) queuesUp(works []int32) bool {
+	first := a.t.Device.Start[works[0]]
+	if call := a.t.Device.Call[works[0]]; call < 0 || first-a.t.Host.End[call] < longGap {
+		return false
+	}
+	behind := 0
+	for _, work := range works {
+		if call := a.t.Device.Call[work]; call >= 0 && a.t.Host.End[call] <= first {
+			behind++
+		}
+	}
+	return behind >= farAhead
+}
+
+// farAhead is how many pieces of work a host has launched that runs ahead of a busy device. [J] One that only starts
+// waits for the first of them.
+const farAhead = 100
 
 // waitsInCopy reports whether the call that copies something waited for the stream for most of some time.
 func (a *Analysis) waitsInCopy(work int32, time int64) bool {

@@ -121,6 +121,7 @@ type gapSweep struct {
 	gap      [2]int64
 	setsUp   bool // the gap holds a call that sets something up
 	compiles bool // the gap ends with the first run of a kernel that is compiled for it
+	busy     bool // the device may work meanwhile: what is looked at is no gap
 	prev     int32
 	next     int32
 }
@@ -303,11 +304,11 @@ func (s *gapSweep) refine(p Slice) Slice {
 			p.Cause = Launch // a copy within the device is work like any other
 		}
 	case rowLaunches:
-		if first := s.a.first[p.Call]; first >= 0 && s.isFirst(p.Call, first) {
+		if first := s.a.first[p.Call]; first >= 0 && s.isFirst(p.Call, first) && !s.fillsQueue(p.Call) {
 			p.Cause = WarmUp
 		}
 	case rowRuntime:
-		if h.End[p.Call]-h.Start[p.Call] >= setUp {
+		if h.End[p.Call]-h.Start[p.Call] >= setUp && !s.fillsQueue(p.Call) {
 			p.Cause = WarmUp
 		}
 	}
@@ -340,6 +341,13 @@ func (s *gapSweep) isFirst(call, work int32) bool {
 	}
 	length := s.a.t.Host.End[call] - s.a.t.Host.Start[call]
 	return length >= firstTime && s.a.opens[work] || length >= setUp && s.d.Seen <= 1 && s.a.framed
+}
+
+// fillsQueue reports whether a call that is looked at beside a busy device was long because the queue was full: its work
+// starts later behind its return than it took.
+func (s *gapSweep) fillsQueue(call int32) bool {
+	h, first := &s.a.t.Host, s.a.first[call]
+	return s.busy && first >= 0 && s.a.t.Device.Start[first]-h.End[call] >= h.End[call]-h.Start[call]
 }
 
 // makesContext reports whether a call is a long one before a device's first work. The

@@ -55,3 +55,22 @@ func TestLaunchesAndOwnWorkAreOneLack(t *testing.T) {
 		t.Errorf("launches beside exchanges are %s", got)
 	}
 }
+
+// A start's words are about what the file shows of it.
+func TestWhatAStartIsMadeOf(t *testing.T) {
+	for want, change := range map[string]func(*diagnose.Case){
+		startUp.Text: func(*diagnose.Case) {},
+		onceText:     func(c *diagnose.Case) { c.InsteadOfSteps = "graph capture" },
+		gapsText:     func(c *diagnose.Case) { c.Causes = []diagnose.Cause{{Cause: "python", Share: 0.7}} },
+	} {
+		c := diagnose.NewCase()
+		c.IsStartUp, c.Shares.Kernel, c.Shares.Communication = true, 0.1, 0
+		c.Causes = []diagnose.Cause{{Cause: "warm-up", Share: 0.6}}
+		change(c)
+		a := AskAll(c)
+		_, text, _ := Describe(diagnose.Verdict{Class: a.Class, Evidence: a.Evidence})
+		if a.Class != diagnose.StartUp || text != want {
+			t.Errorf("%s: %q, want %q", a.Class, text, want)
+		}
+	}
+}

@@ -30,7 +30,7 @@ var gpuBound = Rule{
 			return diagnose.GPUPrecision
 		case k.Moving >= memoryShare:
 			return diagnose.GPUMemory
-		case k.Tensor >= tensorShare:
+		case k.Tensor >= tensorShare && !(k.Vector >= vectorShare):
 			return diagnose.GPUTensor
 		}
 		return diagnose.GPUBound
@@ -55,5 +55,6 @@ const (
 const (
 	plainShare  = 0.2 // of kernel time in matrix work without Tensor Cores [J]
 	memoryShare = 0.5 // [J] of kernel time in kernels that move data
+	vectorShare = 0.2 // [J] of kernel time in products with a vector, which wait for memory: there is no one kind then
 	tensorShare = 0.3 // KempnerPulse calls 30 % tensor-active tensor-bound
 )

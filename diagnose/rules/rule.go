@@ -38,6 +38,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 			return lockedTitle, lockedText, known
 		}
 	}
+	if v.Class == diagnose.StartUp && len(v.Evidence) > 0 {
+		return rule.Title, startText(v.Evidence[0].Signal), known
+	}
 	if v.Class == diagnose.TooFewWorkers && v.Grounds.Framework != "" {
 		return rule.Title, pipelineText, known
 	}

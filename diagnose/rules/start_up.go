@@ -21,19 +21,39 @@ var startUp = Rule{
 		}
 		c.yes(diagnose.AskFact("Is most of the time spent on what happens once?", true,
 			"warm-up, first allocations, and of several ranks first collectives"))
-		c.because(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", "trace.kernel",
+		what, signal := c.whatStarts()
+		c.because(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", signal,
 			"the trace shows a program's start, its warm-up: kernels run %s of the time, and %s take most of the rest. "+
 				"It says nothing about steady steps",
-			quantity.Percent(c.Shares.Kernel), c.whatStarts()), c.GapEvidence, c.WarmUpEvidence)
+			quantity.Percent(c.Shares.Kernel), what), c.GapEvidence, c.WarmUpEvidence)
 		return 1
 	},
 }
 
+// Signals and words of starts in which no contexts and modules are made.
+const (
+	signalOnce = "trace.once"
+	signalGaps = "trace.gaps"
+	onceText   = "That is done once, before the steps that come again. Those are not in the file."
+	gapsText   = "Few kernels run between long gaps. Nothing in the file shows that such gaps come again."
+)
+
+// startText is the text of a start whose evidence has this signal.
+func startText(signal string) string {
+	switch signal {
+	case signalOnce:
+		return onceText
+	case signalGaps:
+		return gapsText
+	}
+	return startUp.Text
+}
+
 // whatStarts is what a program's start is made of. If the file shows less of that than of other work between a few
 // kernels, it is those gaps.
-func (c *inquiry) whatStarts() string {
+func (c *inquiry) whatStarts() (what, signal string) {
 	if c.InsteadOfSteps != "" && c.InsteadOfSteps != "warm-up" {
-		return c.InsteadOfSteps + " and what it waits for"
+		return c.InsteadOfSteps + " and what it waits for", signalOnce
 	}
 	first, other := c.Shares.Communication, 0.0
 	for _, cause := range c.Causes {
@@ -45,9 +65,9 @@ func (c *inquiry) whatStarts() string {
 	}
 	switch {
 	case first < other:
-		return "gaps in which the host works between first calls"
+		return "gaps in which the host works between first calls", signalGaps
 	case c.Parts.Exchange > 0:
-		return "contexts, modules, first allocations and first collectives"
+		return "contexts, modules, first allocations and first collectives", "trace.kernel"
 	}
-	return "contexts, modules and first allocations"
+	return "contexts, modules and first allocations", "trace.kernel"
 }

@@ -149,7 +149,7 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 	moving := k.Family[idle.Elementwise] + k.Family[idle.Reduction] + k.Family[idle.Fused] + k.Family[idle.Moving]
 	c.Kernels = diagnose.KernelShares{
 		Plain: float64(k.Plain) / all, Tensor: float64(k.Tensor) / all, Major: t.major,
-		Moving: float64(moving) / all,
+		Moving: float64(moving+k.Vector) / all, Vector: float64(k.Vector) / all,
 	}
 	c.Recorder = t.recorder
 	c.RankLateBy, c.Causes, c.GapEvidence = t.measureLate(), t.listCauses(), t.describeGaps()

@@ -49,6 +49,48 @@ func TestWorkFromBeforeTheRecording(t *testing.T) {
 	}
 }
 
+// A host that has launched a hundred kernels before the first of them starts ran ahead of a device that was busy: that
+// time is neither idle nor a wait. One that has launched a few of them tells nothing.
+func TestAHostThatRanAhead(t *testing.T) {
+	for count, early := range map[int]bool{150: true, 20: false} {
+		var events []string
+		for i := range count {
+			from, start := 5000+20*float64(i), 11_500+60*float64(i)
+			events = append(events, launched(i+1, "aten::mul", from, 15, "void at::native::vectorized_elementwise_kernel<4>", start, 59)...)
+		}
+		s := screenOf(t, append(events, span("cpu_op", "aten::empty", 7, 10, 5, `"External id": 9999`)))
+		if got := s.verdict.Ledger.Rows[0].Name == diagnose.RowEarlier; got != early {
+			t.Errorf("%d kernels: the first row is %s\n%s", count, s.verdict.Ledger.Rows[0].Name, s.all)
+		}
+		if early && !s.verdict.Class.Is(diagnose.GPUBound) {
+			t.Errorf("%s: %s", s.verdict.Class, s.lead.Why)
+		}
+	}
+}
+
+// Another process is named where work waits for alike times, as behind its slices; not where events were left out of
+// the file.
+func TestWhoHoldsTheDevice(t *testing.T) {
+	for name, c := range map[string]struct {
+		waits func(i int) float64
+		named bool
+	}{
+		"slices":   {func(int) float64 { return 2450 }, true},
+		"left out": {func(i int) float64 { return 1000 + 700*float64(i) }, false},
+	} {
+		var events []string
+		at := 1000.0
+		for i := range 12 {
+			events = append(events, launched(i+1, "aten::mul", 20*float64(i), 15, "some_kernel", at, 100)...)
+			at += 100 + c.waits(i)
+		}
+		s := screenOf(t, events)
+		if !strings.Contains(s.all, "does not tell why") || strings.Contains(s.all, "time slice") != c.named {
+			t.Errorf("%s: %s", name, s.all)
+		}
+	}
+}
+
 // Who recorded the host is not told to, unless an older recorder of ROCm did, which links nothing.
 func TestAHostThatWasRecorded(t *testing.T) {
 	for call, told := range map[string]bool{"runSomething": false, "hipLaunchKernel": true} {

@@ -54,12 +54,14 @@ func (p CriticalTime) HostShare() float64 {
 	return float64(p[Host]+p[Launching]) / float64(max(1, p.total()))
 }
 
-// deviceBinds is the share of the path that kernels take at least where the device is named as the limit: with less,
-// one twice as fast makes steps at most 1.5 times as fast, and the waits between kernels are the program's. [J]
-const deviceBinds = 2.0 / 3
+// Shares of the path from which a resource is named as the limit. [J] With fewer kernels a device that is twice as fast
+// makes steps at most 1.5 times as fast, and the waits between kernels are the program's.
+const (
+	deviceBinds = 2.0 / 3
+	otherBinds  = 0.5
+)
 
-// binds returns the two resources with most of the path; the program's loop instead of a device that computes too
-// little of it.
+// binds returns the two resources with most of the path, "" for one that has too little of it to be the limit.
 func (p CriticalTime) binds(several bool) (first, second stoker.Resource) {
 	var order []stoker.Resource
 	of := map[stoker.Resource]int64{}
@@ -71,10 +73,9 @@ func (p CriticalTime) binds(several bool) (first, second stoker.Resource) {
 		of[r] += ns
 	}
 	sort.SliceStable(order, func(i, j int) bool { return of[order[i]] > of[order[j]] })
-	for i, r := range order {
-		if r == stoker.GPU && float64(p[Kernels]) < deviceBinds*float64(p.total()) {
-			order[i] = stoker.Loop
-		}
+	if all := float64(p.total()); order[0] == stoker.GPU && float64(p[Kernels]) < deviceBinds*all ||
+		float64(of[order[0]]) < otherBinds*all {
+		return "", order[1]
 	}
 	return order[0], order[1]
 }

@@ -38,7 +38,8 @@ func TestADeviceThatWaitsIsNoLimit(t *testing.T) {
 		want stoker.Resource
 	}{
 		"computes": {CriticalTime{Kernels: 70, Device: 10, Host: 20}, stoker.GPU},
-		"waits":    {CriticalTime{Kernels: 28, Device: 32, Host: 25, Launching: 5}, stoker.Loop},
+		"waits":    {CriticalTime{Kernels: 28, Device: 32, Host: 25, Launching: 5}, ""},
+		"nobody":   {CriticalTime{Exchanges: 40, Kernels: 30, Host: 30}, ""},
 		"host":     {CriticalTime{Kernels: 30, Host: 60}, stoker.MainThread},
 	} {
 		if is, _ := c.path.binds(false); is != c.want {

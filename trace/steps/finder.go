@@ -1,6 +1,10 @@
 package steps
 
-import "github.com/stoker-dev/stoker/recording"
+import (
+	"slices"
+
+	"github.com/stoker-dev/stoker/recording"
+)
 
 type finder struct {
 	t              *recording.Timeline
@@ -47,5 +51,43 @@ func (f *finder) annotations(pid int, fits func(name string) bool) []span {
 			out = append(out, span{h.Start[k], h.End[k], h.Thread[k]})
 		}
 	}
+	return out
+}
+
+// optimizerCalls are a process's calls of an optimizer. Several behind one backward pass, of one optimizer for each part of a
+// model, are one update: the last counts.
+func (f *finder) optimizerCalls(pid int) []span {
+	calls := f.annotations(pid, recording.OptimizerSpan)
+	passes := f.backwardStarts(pid)
+	if len(passes) == 0 {
+		return calls
+	}
+	var out []span
+	for i, call := range calls {
+		if i+1 < len(calls) {
+			at, _ := slices.BinarySearch(passes, call.end)
+			if at == len(passes) || passes[at] >= calls[i+1].start {
+				continue
+			}
+		}
+		out = append(out, call)
+	}
+	return out
+}
+
+// backwardStarts are when operators of a process's backward passes began.
+func (f *finder) backwardStarts(pid int) []int64 {
+	h := &f.t.Host
+	backward := make([]bool, len(f.t.Names))
+	for i, name := range f.t.Names {
+		backward[i] = recording.BackwardSpan(name)
+	}
+	var out []int64
+	for k, kind := range h.Kind {
+		if kind == recording.Op && backward[h.Name[k]] && f.processOf(int32(k)) == pid {
+			out = append(out, h.Start[k])
+		}
+	}
+	slices.Sort(out)
 	return out
 }

@@ -272,19 +272,24 @@ func (f *finder) cutUnits(works []int, places []int) []beat {
 	if n := len(places); f.isWhole(works[places[n-2]:places[n-1]], works[places[n-1]:]) {
 		end := min(f.t.End, 2*at[n-1]-at[n-2]) // as long as the one before, with what the host does behind it
 		for _, k := range works[places[n-1]:] {
-			end = max(end, f.t.Device.End[k])
+			if call := f.t.Device.Call[k]; call >= 0 {
+				end = max(end, f.t.Host.End[call]) // a host that runs ahead is done long before the device
+			} else {
+				end = max(end, f.t.Device.End[k])
+			}
 		}
 		out = append(out, beat{at[n-1], end, n - 1})
 	}
 	return out
 }
 
-// isWhole reports whether the last unit of a recording is no shorter than the one before it.
+// isWhole reports whether the last unit of a recording is one like the one before it, but for what comes before the
+// anchor of the next.
 func (f *finder) isWhole(unit, last []int) bool {
-	if len(last) < len(unit) {
+	if float64(len(last)) < leastFit*float64(len(unit)) {
 		return false
 	}
-	for i, k := range unit {
+	for i, k := range unit[:min(len(unit), len(last))] {
 		if f.t.Device.Name[k] != f.t.Device.Name[last[i]] {
 			return false
 		}

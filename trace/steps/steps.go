@@ -65,7 +65,7 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 	if beats := moments(asks, true); len(beats) > 0 {
 		return rhythm{f.orLast(p.PID, beats), "asks for a batch", f.missing + ": a step is taken from one ask for a batch to the next."}
 	}
-	if beats := moments(f.annotations(p.PID, recording.OptimizerSpan), false); len(beats) > 0 {
+	if beats := moments(f.optimizerCalls(p.PID), false); len(beats) > 0 {
 		return rhythm{beats, "optimizer calls", f.missing +
 			": a step is taken from the end of one optimizer call to the end of the next."}
 	}

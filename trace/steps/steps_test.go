@@ -106,6 +106,40 @@ func TestUnmarked(t *testing.T) {
 		m.span("Optimizer.step#SGD.step", 100*n+80, 100*n+90)
 	}
 	m.find(t, 4, "from the end of one optimizer call")
+
+	m = timeline() // two optimizers behind each backward pass
+	for n := range int64(4) {
+		m.t.Host.Append(recording.CallRow{
+			Start: (100*n + 50) * 1e6, End: (100*n + 60) * 1e6, Kind: recording.Op,
+			Name: m.name("autograd::engine::evaluate_function: AddmmBackward0"),
+		})
+		m.span("Optimizer.step#SGD.step", 100*n+80, 100*n+85)
+		m.span("Optimizer.step#SGD.step", 100*n+86, 100*n+90)
+	}
+	for _, s := range m.find(t, 3, "from the end of one optimizer call") {
+		if math.Abs(s.Period-0.1) > 1e-9 {
+			t.Errorf("a step of %g s", s.Period)
+		}
+	}
+}
+
+// A host that launches five graphs and waits is done with each in no time: the last is no longer than the others, and
+// what comes before the anchor in a unit is missing behind the last.
+func TestGraphsThatAreLaunchedAhead(t *testing.T) {
+	m := timeline()
+	for n := range int64(5) {
+		m.t.Host.Append(recording.CallRow{Start: n * 1e6, End: n*1e6 + 5e5, Name: m.name("cudaGraphLaunch"), Kind: recording.Runtime})
+		m.kernel("input "+string(rune('a'+n)), 100+100*n)
+		for i, name := range strings.Fields("a b b c b b b c b b b c b b b c d e f g h") {
+			m.kernel(name, 110+100*n+int64(i))
+			m.t.Device.Call[len(m.t.Device.Call)-1] = int32(n)
+		}
+		m.kernel("Memcpy DtoH (Device -> Pageable)", 190+100*n)
+	}
+	steps := m.find(t, 5, "the kernels repeat 5 times")
+	if last := steps[len(steps)-1].Period; last > 2*steps[0].Period {
+		t.Errorf("the last step takes %g s of the host, the first %g", last, steps[0].Period)
+	}
 }
 
 func TestRepeating(t *testing.T) {
