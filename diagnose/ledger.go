@@ -144,7 +144,7 @@ func RowOf(phase recording.Phase) RowName {
 
 // LedgerRows are the words of the rows, for manual and pages.
 var LedgerRows = []Word{
-	{string(RowEarlier), "what lies before the newest quarter of an hour of training, which is judged, or of a trace the time in which the device works on launches from before it", ""},
+	{string(RowEarlier), "what lies before the newest quarter of an hour of training, which is judged, or of a trace steps before the judged ones, or the time in which the device works on launches from before it", ""},
 	{string(RowStartUp), "from the program's start to its first step: imports, downloads, the data set, the model, the first batch", ""},
 	{string(RowWarmUp), "the first steps, as far as they take longer than later ones: compilation, caches, allocations", ""},
 	{string(RowTraining), "steps that train: the device's work, and what it waits for within them", ""},

@@ -343,7 +343,8 @@ func (d *Device) closeGap(gap *[Causes]Place, waits []HostWait) {
 		if gap[c].Time > d.Places[c].Time {
 			d.Places[c] = gap[c]
 		}
-		if gap[c].To-gap[c].From < longGap && gap[c].Time > d.Short[c].Time {
+		// behind the last work nothing waits for a launch
+		if gap[c].To-gap[c].From < longGap && gap[c].Time > d.Short[c].Time && gap[c].Slice.Next >= 0 {
 			d.Short[c] = gap[c]
 		}
 		if gap[c].Time > 0 {

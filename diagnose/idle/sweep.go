@@ -336,7 +336,8 @@ func (s *gapSweep) loadsCode(from, to int64) bool {
 // isFirst reports whether a launch loads what it launches: it takes long, and its kernel is the first of its name, or
 // the file shows no steps. On an idle device no full queue makes it wait.
 func (s *gapSweep) isFirst(call, work int32) bool {
-	if recording.ExecutesOperator(s.a.t.Names[s.a.t.Host.Name[call]]) {
+	name := s.a.t.Names[s.a.t.Host.Name[call]]
+	if recording.ExecutesOperator(name) || s.d.Earlier && recording.LaunchesGraph(name) { // captured before
 		return false
 	}
 	length := s.a.t.Host.End[call] - s.a.t.Host.Start[call]

@@ -7,7 +7,7 @@ import (
 var networkBound = Rule{
 	Class: diagnose.NetworkBound,
 	Title: "The exchange between ranks is the limit",
-	Text:  "Collectives run alone: nothing computes while gradients or activations are exchanged.",
+	Text:  "Little or nothing computes while devices exchange gradients or activations.",
 	Limits: "A rank that waits in a collective for a slower rank looks the same, and the traces of all ranks tell " +
 		"the two apart.",
 	check: func(c *inquiry) float64 {

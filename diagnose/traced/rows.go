@@ -33,7 +33,7 @@ func (t *filler) listRows(run *recording.Run) []diagnose.Row {
 			rows[s.row] = r
 		}
 		r.Seconds, r.Busy, r.Count = r.Seconds+toSeconds(s.to-s.from), r.Busy+toSeconds(busy[i]), r.Count+1
-		if s.row == diagnose.RowEarlier {
+		if s.row == diagnose.RowEarlier && t.d.Earlier {
 			r.Busy = math.NaN() // the file holds no work of that time
 		}
 		r.Idle, r.Share = r.Seconds-r.Busy, r.Seconds/toSeconds(wall)
@@ -55,7 +55,7 @@ func (t *filler) listRows(run *recording.Run) []diagnose.Row {
 
 // countOf is how many steps a row has: those that are judged, and the others of it that were recorded.
 func (t *filler) countOf(run *recording.Run, row diagnose.RowName) (n int) {
-	if t.d.Seen > 1 {
+	if t.d.Seen > 1 && row != diagnose.RowJudged {
 		for _, s := range t.recordedSteps(run) {
 			if s.row == row {
 				n++
@@ -87,18 +87,26 @@ func (t *filler) cutRecording(run *recording.Run) []stretch {
 	add(first, diagnose.RowStartUp)
 	for _, s := range steps {
 		if s.to <= t.d.From && t.d.Seen > 1 {
-			add(min(s.to, t.d.From), s.row)
+			add(min(s.to, t.d.From), leftOut(s.row, diagnose.RowEarlier))
 		}
 	}
-	add(t.d.From, t.judgedRow())
+	add(t.d.From, leftOut(t.judgedRow(), diagnose.RowEarlier))
 	add(t.d.To, t.judgedRow())
 	for _, s := range steps {
 		if s.to > t.d.To && t.d.Seen > 1 {
-			add(s.to, s.row)
+			add(s.to, leftOut(s.row, diagnose.RowTail))
 		}
 	}
 	add(t.t.End, diagnose.RowTail)
 	return out
+}
+
+// leftOut is the row of a step that is not judged: its own, but for that of judged steps.
+func leftOut(row, instead diagnose.RowName) diagnose.RowName {
+	if row == diagnose.RowJudged {
+		return instead
+	}
+	return row
 }
 
 // recordedSteps are all steps of the judged process on the host's clock, in order.

@@ -91,6 +91,30 @@ func TestWhoHoldsTheDevice(t *testing.T) {
 	}
 }
 
+// The row of the judged window holds what is judged: steps that are left out stand in another.
+func TestJudgedRowIsTheWindow(t *testing.T) {
+	var events []string
+	for n, gap := range []float64{20_000, 1000, 1000, 1000, 1000} { // the first step has a long gap
+		at := 30_000.0 * float64(n)
+		events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", n+3), 7, at, 29_900, ""))
+		for i := range 20 {
+			from := at + gap + 400*float64(i)
+			events = append(events, launched(100*n+i+1, "aten::mul", from, 50, "some_kernel", from+60, 200)...)
+		}
+	}
+	s := screenOf(t, events)
+	for _, row := range s.verdict.Ledger.Rows {
+		if judged := row.Name == diagnose.RowJudged; judged && (row.Seconds > 0.1201 || row.Count != 4) {
+			t.Errorf("the row has %.4f s and %d steps", row.Seconds, row.Count)
+		} else if row.Name == diagnose.RowEarlier && !(row.Busy > 0) {
+			t.Errorf("of the step that is left out %f s are busy", row.Busy)
+		}
+	}
+	if len(s.verdict.Ledger.Rows) < 2 {
+		t.Errorf("rows: %+v", s.verdict.Ledger.Rows)
+	}
+}
+
 // Who recorded the host is not told to, unless an older recorder of ROCm did, which links nothing.
 func TestAHostThatWasRecorded(t *testing.T) {
 	for call, told := range map[string]bool{"runSomething": false, "hipLaunchKernel": true} {
