@@ -419,3 +419,27 @@ func TestFusedKernelsAreCompiledOnce(t *testing.T) {
 		t.Errorf("%d us once, %d us of operators, want 4000 of each", once, own)
 	}
 }
+
+// A call that waits because the queue is full is no warm-up: its work starts long behind its return. One whose work
+// starts at once loaded it.
+func TestAFullQueueIsNoWarmUp(t *testing.T) {
+	for name, starts := range map[string]float64{"full": 90_000, "loads": 12_500} {
+		l := newLine()
+		l.host(recording.Op, 0, 5, "aten::mul")
+		first := l.launch(0)
+		l.kernel(10, 9900, first)
+		long := l.host(recording.Runtime, 10_000, 12_400, "cudaMemsetAsync")
+		l.work(recording.Set, starts, starts+5, "Memset (Device)", long)
+		if starts > 12_500 {
+			l.kernel(9901, 89_000, first)
+		}
+		a := idle.Analyse(&recording.Run{Timeline: l.sorted()})
+		warmUp := false
+		for s := range a.Doing(&a.Devices[0], 9_990_000, 12_400_000) {
+			warmUp = warmUp || s.Cause == idle.WarmUp
+		}
+		if warmUp != (name == "loads") {
+			t.Errorf("%s: warm-up %t", name, warmUp)
+		}
+	}
+}

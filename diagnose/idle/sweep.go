@@ -344,8 +344,8 @@ func (s *gapSweep) isFirst(call, work int32) bool {
 	return length >= firstTime && s.a.opens[work] || length >= setUp && s.d.Seen <= 1 && s.a.framed
 }
 
-// fillsQueue reports whether a call that is looked at beside a busy device was long because the queue was full: its work
-// starts later behind its return than it took.
+// fillsQueue reports whether a call that is looked at beside a busy device was long because the queue was full: its
+// work starts later behind its return than it took.
 func (s *gapSweep) fillsQueue(call int32) bool {
 	h, first := &s.a.t.Host, s.a.first[call]
 	return s.busy && first >= 0 && s.a.t.Device.Start[first]-h.End[call] >= h.End[call]-h.Start[call]
