@@ -151,8 +151,10 @@ func (g *gain) checkAim() string {
 		switch {
 		case class == diagnose.Unknown:
 			return "what limits the steps is not known"
+		case g.verdict.Paced && aim.shortens == "launches":
+			return "the device is busy, and launching takes the host as long: what fewer launches alone gain is not known"
 		case !slices.ContainsFunc(aim.classes, class.Is):
-			return fmt.Sprintf("%s are not the limit: this is %s", aim.shortens, withoutKind(class))
+			return fmt.Sprintf("this is %s: what the verdict names comes before %s", withoutKind(class), aim.shortens)
 		case aim.busy && class != diagnose.LaunchBound && kernels < mostlyBusy:
 			return fmt.Sprintf("it shortens %s, and they run %s of the window: less than %s", aim.shortens,
 				quantity.Percent(kernels), quantity.Percent(mostlyBusy))

@@ -91,19 +91,19 @@ func TestGainsAreAboutWhatLimits(t *testing.T) {
 		why     string // "" passes
 	}{
 		"precision":                {stoker.Precision, "bf16", diagnose.GPUPrecision, 0.9, loop, 5, 1, ""},
-		"precision beside copies":  {stoker.Precision, "bf16", diagnose.TransferBound, 0.9, loop, 5, 1, "are not the limit: this is"},
+		"precision beside copies":  {stoker.Precision, "bf16", diagnose.TransferBound, 0.9, loop, 5, 1, "what the verdict names comes before"},
 		"precision, class unknown": {stoker.Precision, "bf16", diagnose.Unknown, 0.9, loop, 5, 1, "what limits the steps is not known"},
 		"precision of short waits": {stoker.TF32, true, diagnose.GPUPrecision, 0.6, loop, 5, 1, "they run 60 % of the window: less than"},
 		"fusing":                   {stoker.Compile, "default", diagnose.GPUMemory, 0.9, loop, 1, 1, ""},
-		"fusing beside a loader":   {stoker.Compile, "default", diagnose.MainThread, 0.7, loop, 5, 1, "are not the limit: this is"},
+		"fusing beside a loader":   {stoker.Compile, "default", diagnose.MainThread, 0.7, loop, 5, 1, "what the verdict names comes before"},
 		"fusing twice": {
 			stoker.Compile, "default", diagnose.GPUMemory, 0.9,
 			diagnose.Grounds{Kernels: 1000, Kinds: 40, Made: diagnose.Made{Fused: true}},
 			5, 1, "a compiler fused",
 		},
 		"launching less":         {stoker.Compile, "reduce-overhead", diagnose.LaunchBound, 0.3, loop, 1, 1, ""},
-		"launching less, waits":  {stoker.Compile, "reduce-overhead", diagnose.CPUBound, 0.3, loop, 5, 1, "are not the limit: this is"},
-		"more work, full device": {stoker.BatchSize, "2x", diagnose.GPUMemory, 0.9, loop, 5, 1, "are not the limit: this is"},
+		"launching less, waits":  {stoker.Compile, "reduce-overhead", diagnose.CPUBound, 0.3, loop, 5, 1, "what the verdict names comes before"},
+		"more work, full device": {stoker.BatchSize, "2x", diagnose.GPUMemory, 0.9, loop, 5, 1, "what the verdict names comes before"},
 		"graphs twice": {
 			stoker.CUDAGraphs, true, diagnose.LaunchBound, 0.3,
 			diagnose.Grounds{Kernels: 1000, Kinds: 40, Made: diagnose.Made{Graphs: true}},
@@ -129,7 +129,7 @@ func TestGainsAreAboutWhatLimits(t *testing.T) {
 			diagnose.Grounds{Kernels: 31, Kinds: 9},
 			2, 1, "",
 		},
-		"one of eight ranks":      {stoker.Compile, "reduce-overhead", diagnose.NetworkBound, 0.3, loop, 5, 8, "are not the limit: this is"},
+		"one of eight ranks":      {stoker.Compile, "reduce-overhead", diagnose.NetworkBound, 0.3, loop, 5, 8, "what the verdict names comes before"},
 		"waiting beside a rank":   {stoker.SyncEvery, 50, diagnose.NetworkBound, 0.3, loop, 5, 8, "only wait for longer"},
 		"reading a loss":          {stoker.SyncEvery, 50, diagnose.CPUBound, 0.5, diagnose.Grounds{Program: diagnose.Training, Reads: 1}, 5, 1, ""},
 		"reading sizes":           {stoker.SyncEvery, 50, diagnose.CPUBound, 0.5, diagnose.Grounds{Program: diagnose.Training, Reads: 5}, 5, 1, "may decide"},
@@ -156,6 +156,16 @@ func TestGainsAreAboutWhatLimits(t *testing.T) {
 		if c.why == "" && why != "" || !strings.Contains(why, c.why) {
 			t.Errorf("%s: refused for %q, want %q", name, why, c.why)
 		}
+	}
+}
+
+// Where a busy device and its host keep pace, fewer launches are what is named first: they are refused for no limit.
+func TestFewerLaunchesOfAPacedDevice(t *testing.T) {
+	v := diagnose.Verdict{Class: diagnose.GPUBound, Paced: true}
+	fix := Fix{Changes: []stoker.Change{{Setting: stoker.Compile, To: "reduce-overhead"}}}
+	g := gain{evidence: evidence{adviser: adviser{verdict: v}}, fix: &fix}
+	if why := g.checkAim(); !strings.Contains(why, "is not known") {
+		t.Errorf("refused for %q", why)
 	}
 }
 
