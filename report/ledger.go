@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -85,6 +86,9 @@ func SumUpLedger(l diagnose.Ledger) string {
 func MostlySteps(l diagnose.Ledger) bool {
 	beside := 0.0
 	for _, r := range l.Rows {
+		if r.Name == diagnose.RowJudged {
+			return !HasMuchElse(l)
+		}
 		if !r.Name.ComesOnce() && !r.Name.IsSteps() {
 			beside += r.Seconds
 		}
@@ -92,11 +96,13 @@ func MostlySteps(l diagnose.Ledger) bool {
 	return beside < leastBeside*l.Recurring()
 }
 
-// HasMuchElse reports whether much of a recording's time was spent on rows that occur once.
+// HasMuchElse reports whether much of a recording's time was spent on rows that occur once. Steps that are left out
+// before the judged ones, whose busy share is known, are more of the same.
 func HasMuchElse(l diagnose.Ledger) bool {
 	once := 0.0
 	for _, r := range l.Rows {
-		if r.Name.ComesOnce() && r.Name != diagnose.RowUnknown && r.Name != diagnose.RowJudged {
+		leftOut := r.Name == diagnose.RowEarlier && !math.IsNaN(r.Busy)
+		if r.Name.ComesOnce() && r.Name != diagnose.RowUnknown && r.Name != diagnose.RowJudged && !leftOut {
 			once += r.Share
 		}
 	}
