@@ -8,8 +8,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// A step that is left out before the judged ones is no reason to show where a recording's time went; a time in which the
-// device worked on what no file holds is.
+// A step that is left out before the judged ones is no reason to show where a recording's time went. A time in which
+// the device worked on what no file holds is one.
 func TestStepsLeftOutAreMoreOfTheSame(t *testing.T) {
 	for name, busy := range map[string]float64{"left out": 0.1, "unknown": math.NaN()} {
 		l := diagnose.Ledger{Rows: []diagnose.Row{

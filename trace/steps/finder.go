@@ -54,8 +54,8 @@ func (f *finder) annotations(pid int, fits func(name string) bool) []span {
 	return out
 }
 
-// optimizerCalls are a process's calls of an optimizer. Several behind one backward pass, of one optimizer for each part
-// of a model, are one update: the last counts.
+// optimizerCalls are a process's calls of an optimizer. Several behind one backward pass, one for each part of a model,
+// are one update: the last counts.
 func (f *finder) optimizerCalls(pid int) []span {
 	calls := f.annotations(pid, recording.OptimizerSpan)
 	passes := f.backwardStarts(pid)
