@@ -134,7 +134,8 @@ func TestWorkersOfNoLoader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := strings.Join(plan.Fixes[0].Notes, "\n"); strings.Contains(notes, "as much as") || !strings.Contains(notes, "no batch is loaded") {
+	notes := strings.Join(append(plan.Fixes[0].Notes, plan.Fixes[0].Mind), "\n")
+	if strings.Contains(notes, "as much as") || !strings.Contains(notes, "no batch is loaded") {
 		t.Errorf("%q", notes)
 	}
 }
