@@ -331,7 +331,9 @@ func (a adviser) besideOwnLine(fix Fix) Plan {
 	switch hides := fix.Forecast.Speedup.High; {
 	case !worthIt(fix.Forecast):
 		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
-	case hides >= hidesMuch && hides > worth && !launchesMost(line):
+	case launchesMost(line):
+		return Plan{Fixes: line}
+	case hides >= hidesMuch && hides > worth:
 		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
 	return Plan{Fixes: append(line, fix)}
@@ -347,7 +349,8 @@ func launchesMost(line []Fix) bool {
 func (a adviser) inWords() Plan {
 	_, trace := diagnose.TakeTrace(a.verdict.Grounds.Framework)
 	fix := Fix{
-		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code,
+		Name: "input-ahead", Effort: Code,
+		Title:    "prepare the next step's input while the device works, as far as it needs no result of this one",
 		Risk:     MemoryRisk,
 		Forecast: a.atMost(min(a.atIdle(), atOverlap(a.verdict.Idle))),
 		Notes: []string{
