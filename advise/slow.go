@@ -43,8 +43,8 @@ func (a adviser) leadWithLine(fixes []Fix) {
 // muchMore is how many times the gain of more workers a cheaper line may bring, from which it is said first. [J]
 const muchMore = 1.5
 
-// outdoes reports whether a cheaper line may bring much more than workers, if they or the cores stay the limit. Of a line whose
-// work has no name, nothing is known that makes it cheaper.
+// outdoes reports whether a cheaper line may bring much more than workers, if they or the cores stay the limit. Of a
+// line whose work has no name, nothing is known that makes it cheaper.
 func (a adviser) outdoes(line, workers Fix) bool {
 	unnamed := []diagnose.Kind{diagnose.Code, diagnose.Waits, diagnose.Stacking}
 	limits := []stoker.Resource{stoker.CPU, stoker.Worker}

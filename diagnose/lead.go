@@ -15,6 +15,7 @@ type Lead struct {
 	Row
 	Class  Class
 	Most   float64 // by how much the run gets faster at most without what the row loses
+	Recurs float64 // its share of the run without what comes once, on which Most rests; 0 of what comes once
 	Every  float64 // steps from one time to the next; NaN if that is not regular
 	Ranks  bool    // several ranks train
 	Passes bool    // the run never trains
@@ -87,8 +88,11 @@ func (l *Lead) Why() string {
 	if l.Name == RowEdge && l.IsOwnWork() && l.Line.Kind != Sampling && l.Line.Kind != Iterating {
 		takes = "what the program does between its epochs takes"
 	}
-	text := fmt.Sprintf("%s %s of the run (%s%s)", takes, quantity.Percent(l.Share),
-		quantity.AboutSeconds(l.Seconds), l.often())
+	share, of := l.Share, "the run"
+	if l.Recurs >= l.Share+muchOnce {
+		share, of = l.Recurs, "the run without its start and end"
+	}
+	text := fmt.Sprintf("%s %s of %s (%s%s)", takes, quantity.Percent(share), of, quantity.AboutSeconds(l.Seconds), l.often())
 	if l.Idle >= leastWaited*l.Seconds {
 		text += ", and the device idles " + quantity.Percent(l.Idle/l.Seconds) + " of that"
 	}
@@ -103,6 +107,9 @@ func (l *Lead) Why() string {
 	}
 	return text
 }
+
+// muchOnce is by how much what comes once lessens a row's share of the run, from which the share is of the rest. [J]
+const muchOnce = 0.05
 
 // rowTakes begins a sentence about a row.
 var rowTakes = map[RowName]string{

@@ -35,6 +35,9 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, best, steps),
 		Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
 	}
+	if !best.Name.ComesOnce() {
+		lead.Recurs = best.Seconds / l.Recurring()
+	}
 	if best.Name == diagnose.RowBetween {
 		if class == diagnose.CPUBound {
 			lead.Class = class

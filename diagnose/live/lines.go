@@ -145,7 +145,8 @@ const moreTogether = 1.25
 
 // apartWork are kinds whose lines are each made cheaper by themselves, or of which nothing is known.
 var apartWork = []diagnose.Kind{
-	diagnose.Augmentation, diagnose.Code, diagnose.Waits, diagnose.Request, diagnose.Connection, diagnose.Collate, diagnose.Stacking,
+	diagnose.Augmentation, diagnose.Code, diagnose.Waits, diagnose.Request, diagnose.Connection, diagnose.Collate,
+	diagnose.Stacking,
 }
 
 // group are the stacks of one Line, or of a class of the program's.
