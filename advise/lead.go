@@ -68,7 +68,7 @@ func (a adviser) leadWith(plan Plan) Plan {
 	}
 	plan.Fixes = append([]Fix{fix}, slices.DeleteFunc(plan.Fixes, same)...)
 	if lead.Name == diagnose.RowBetween && !syncing {
-		a.boundReads(plan.Fixes, a.verdict.Ledger.Recurring()/lead.Seconds)
+		plan = a.doubtReads(plan, a.verdict.Ledger.Recurring()/lead.Seconds)
 	}
 	return plan
 }
@@ -78,14 +78,22 @@ func (f Fix) readsLess() bool {
 	return slices.ContainsFunc(f.Changes, func(c stoker.Change) bool { return c.Setting == stoker.SyncEvery })
 }
 
-// boundReads bounds what it brings to read values less often by what the host does beside: the device works meanwhile,
-// and no step gets shorter than the host's own work.
-func (a adviser) boundReads(fixes []Fix, most float64) {
-	for i, f := range fixes {
-		if f.readsLess() && f.Forecast.Speedup.High > most {
-			fixes[i].Forecast = a.atMost(most)
+// doubtReads keeps it back to read values less often, beside other work of the host that costs more: that work may be
+// about them. What it brings is bounded as well: no step gets shorter than the host's own work.
+func (a adviser) doubtReads(plan Plan, most float64) Plan {
+	var fixes []Fix
+	for _, f := range plan.Fixes {
+		if !f.readsLess() {
+			fixes = append(fixes, f)
+			continue
 		}
+		if f.Forecast.Speedup.High > most {
+			f.Forecast = a.atMost(most)
+		}
+		plan.Doubtful = append(plan.Doubtful, f)
 	}
+	plan.Fixes = fixes
+	return plan
 }
 
 // muchEvaluation is the share of a run without its start and end that evaluation takes, from which less of it is

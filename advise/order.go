@@ -12,7 +12,7 @@ import (
 // machine whose cores others use any fetch is slow now and then: another order helps no sample there.
 func (a adviser) outOfOrder() (Fix, string) {
 	inOrder, known := a.base.Settings.Bool(stoker.InOrder)
-	if a.verdict.Class != diagnose.SlowSamples || !known || !inOrder || a.costs.Workers < 2 {
+	if a.verdict.Class != diagnose.SlowSamples || !known || !inOrder || a.costs.Workers < 2 || a.queuesAtLock() {
 		return Fix{}, ""
 	}
 	fix := Fix{

@@ -100,6 +100,15 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	leadWithThreads(plan.Fixes)
 	orderPlan(plan.Fixes)
 	a.leadWithLine(plan.Fixes)
+	size, _ := a.base.Settings.Int(stoker.BatchSize)
+	switch inputs := a.batchInputs(float64(size)); {
+	case len(inputs) == 0:
+	case verdict.Class == diagnose.LaunchBound:
+		plan.Fixes = append(inputs, plan.Fixes...)
+	case verdict.Class.Is(diagnose.GPUBound):
+		inputs[0].Mind = "whether one input fills the device, as a trace tells: then a batch takes as much longer"
+		plan.Fixes = append(plan.Fixes, inputs...)
+	}
 	order(plan.Doubtful)
 	a.proposeTraced(&plan)
 	return plan
@@ -273,7 +282,8 @@ func launchesWork(call recording.Place) bool { return strings.HasSuffix(call.Fun
 // reads reports whether a line waits for a device that is mostly idle: it reads values one by one then, and each
 // read takes a kernel and a copy that nothing hides.
 func (a adviser) reads(line diagnose.LoopLine) bool {
-	return line.Kind == diagnose.DeviceWait && a.verdict.Idle >= mostlyIdle && !launchesWork(line.Call)
+	held := len(a.verdict.Evidence) > 0 && a.verdict.Evidence[0].Signal == diagnose.SignalHeld
+	return line.Kind == diagnose.DeviceWait && (held || a.verdict.Idle >= mostlyIdle) && !launchesWork(line.Call)
 }
 
 // mostlyIdle is the idle share of a device from which a thread that awaits it awaits short answers, and many. [J]
@@ -344,6 +354,23 @@ func launchesMost(line []Fix) bool {
 	return len(line) > 0 && line[0].Name == string(diagnose.LaunchBound)
 }
 
+// batchInputs proposes larger batches to a program that infers with one input in each pass.
+func (a adviser) batchInputs(samples float64) []Fix {
+	if a.verdict.Grounds.Program != diagnose.Inference || samples != 1 {
+		return nil
+	}
+	return []Fix{{
+		Name: "whole-batches", Effort: Code, Risk: NumericsRisk, Forecast: predict.NoForecast(),
+		Title: "send a batch of inputs through the model, not one (torch.stack, in torch.no_grad(), or the batch_size of a DataLoader or " +
+			"of transformers' pipeline())",
+		Notes: []string{
+			"each pass has one input, which fills no device: a pass of many takes little longer. A DataLoader " +
+				"over the inputs makes the batches, and its workers prepare the next ones meanwhile. Inputs of other " +
+				"shapes: padded, or sorted by shape",
+		},
+	}}
+}
+
 // inWords advises where nothing tells of a DataLoader, so that there is no setting to
 // name: the advice in words, and an upper bound of its gain.
 func (a adviser) inWords() Plan {
@@ -367,17 +394,7 @@ func (a adviser) inWords() Plan {
 		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())
 	}
 	plan := a.besideOwnLine(fix)
-	if a.verdict.Grounds.Program == diagnose.Inference && a.costs.Window.Samples() == 1 {
-		plan.Fixes = append([]Fix{{
-			Name: "whole-batches", Effort: Code, Risk: NumericsRisk, Forecast: predict.NoForecast(),
-			Title: "send a batch of inputs through the model, not one (torch.stack, in torch.no_grad())",
-			Notes: []string{
-				"each pass has one input, which fills no device: a pass of many takes little longer. A DataLoader " +
-					"over the inputs makes the batches, and its workers prepare the next ones meanwhile. Inputs of other " +
-					"shapes: padded, or sorted by shape",
-			},
-		}}, plan.Fixes...)
-	}
+	plan.Fixes = append(a.batchInputs(a.costs.Window.Samples()), plan.Fixes...)
 	return plan
 }
 

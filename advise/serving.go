@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
@@ -32,7 +33,7 @@ func (a adviser) serving() Plan {
 	if line, found := v.Measured.LoopLines.FirstOf(diagnose.Copying); v.Class == diagnose.TransferBound && found {
 		return Plan{Fixes: []Fix{{
 			Name: string(v.Class), Title: keepOnDevice, At: line.Short(), Effort: Code, Risk: MemoryRisk,
-			Forecast: a.atMost(atRemoval(v.Measured.Parts.Copies)),
+			Forecast: a.atMost(atRemoval(max(v.Measured.Parts.Copies, stat.Or(v.Shares.Copy, 0)))),
 		}}}
 	}
 	if !(v.Most > 1) || !isOfServer(v.Class) {
@@ -50,6 +51,11 @@ func (a adviser) serving() Plan {
 				"share the same cores: several with PyTorch on the CPU need torch.set_num_threads(1) each",
 				quantity.About(a.costs.Cores+a.costs.Others))
 		}
+	}
+	if gate, found := v.Measured.LoopLines.Gate(); v.Class == diagnose.BatchTooSmall && found {
+		fix.At = gate.Short()
+		fix.Title = "requests wait here for a lock or a semaphore, and reach the model one by one: let as many in as a batch takes. " +
+			"If no batch is made yet, " + fix.Title
 	}
 	if holder, waits := v.Measured.LoopLines.BeforeLock(); v.Class == diagnose.ServerWaits && waits {
 		fix.Notes = append(fix.Notes, holder.Short()+": most requests wait there for a lock, which its owner keeps meanwhile")
@@ -107,6 +113,9 @@ func findServerLine(v diagnose.Verdict) (diagnose.LoopLine, bool) {
 	lines := v.Measured.LoopLines
 	switch v.Class {
 	case diagnose.ServerHost, diagnose.Tokenizing:
+		if line, found := lines.FirstPieces(); found {
+			return line, true
+		}
 		return lines.FirstWork()
 	case diagnose.ServerWaits:
 		return lines.FirstHeld()

@@ -73,7 +73,10 @@ func (a adviser) slow() (Fix, string) {
 	if line.Data != "" { // it is no line of the program's
 		title = "make this cheaper: "
 	}
-	if line.Class != "" {
+	switch {
+	case line.Kind == diagnose.FileLock:
+		title = "hold this lock for less time: "
+	case line.Class != "":
 		title = "make this work cheaper: "
 	}
 	if line.Kind == diagnose.Chunks {
@@ -84,4 +87,9 @@ func (a adviser) slow() (Fix, string) {
 		Forecast: a.atMost(line.Without.Speedup.High),
 		Notes:    []string{line.Kind.Advice()},
 	}, ""
+}
+
+// queuesAtLock reports whether workers mostly wait for each other at the lock of a file.
+func (a adviser) queuesAtLock() bool {
+	return len(a.verdict.Lines) > 0 && a.verdict.Lines[0].Kind == diagnose.FileLock
 }

@@ -105,6 +105,9 @@ func (a adviser) workers() (Fix, string) {
 
 // whyNoWorkers says why more of them would be in vain, or cannot be; "" if they may help.
 func (a adviser) whyNoWorkers(now int) string {
+	if a.queuesAtLock() {
+		return "workers wait for each other at the lock of a file: more of them only wait longer"
+	}
 	if a.verdict.Class == diagnose.SlowSamples {
 		return "few slow samples hold the others up: more workers take memory and wait as well"
 	}

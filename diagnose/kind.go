@@ -18,6 +18,7 @@ const (
 	Opening      Kind = "file" // opened again for a sample
 	Parser       Kind = "parser"
 	Waits        Kind = "wait"
+	FileLock     Kind = "file-lock"  // which another worker has
 	Programs     Kind = "program"    // started for each sample
 	OnDevice     Kind = "on-device"  // of each sample, by the data set
 	Chunks       Kind = "chunks"     // rows of an array that is stored in chunks
@@ -62,6 +63,7 @@ const (
 	Afterwards   Kind = "afterwards" // work on what a model predicted
 	Generating   Kind = "generating" // sequences, by the model
 	Simulating   Kind = "simulating" // an environment to learn in
+	Rendering    Kind = "rendering"  // its pictures
 	Code         Kind = "code"       // Python, or native code that it calls
 )
 
@@ -96,6 +98,7 @@ const (
 	// The kinds of what a server does for a request.
 	Encoding    Kind = "encoding"
 	Tokenizes   Kind = "tokenizing"
+	Templates   Kind = "templates" // of chats or pages are filled in
 	Sampler     Kind = "sampler"
 	HTTP        Kind = "http"
 	Engine      Kind = "engine" // scheduling, inputs of a pass, messages between its processes
@@ -109,6 +112,7 @@ const (
 	Timer       Kind = "timer"       // a sleep, or a batch that gathers more
 	Service     Kind = "service"     // another one is asked
 	Blocking    Kind = "blocking"    // the event loop, with all requests
+	Pieces      Kind = "pieces"      // of an answer, many
 	OnePool     Kind = "pool"        // of few threads, which all requests need in turn
 	ThreadPool  Kind = "thread-pool" // all its threads are taken
 	Client      Kind = "client"      // sends its request, or takes its answer, slowly
@@ -131,7 +135,7 @@ const (
 var OfDevice = []Kind{DeviceWait, Launching, Copying}
 
 // HoldRequests are the kinds of lines on which a server's request is held, and no core works for it.
-var HoldRequests = []Kind{Held, Timer, Service, Blocking, OnePool, ThreadPool, Client}
+var HoldRequests = []Kind{Held, Timer, Service, Blocking, Pieces, OnePool, ThreadPool, Client}
 
 // OfLoader are the kinds of all that a loader does in the launching thread.
 var OfLoader = []Kind{Awaiting, HandOver, Sampling, StartingWorkers, EndingWorkers}
@@ -148,6 +152,10 @@ func (k Kind) Words() string { return kindWords[k][0] }
 
 // Advice is what makes such a line cheaper; "" if nothing seen tells.
 func (k Kind) Advice() string { return kindWords[k][1] }
+
+// pausingAdvice is what to do where a loop sleeps.
+const pausingAdvice = "what no step needs, as logs and uploads: hand it to a thread, or every so many steps. What a step needs: ask " +
+	"for all of a batch at once, or ahead of the step in a thread"
 
 var kindWords = map[Kind][2]string{
 	Decoder: {
@@ -206,6 +214,11 @@ var kindWords = map[Kind][2]string{
 		"there it waits, not on a core",
 		"what it waits for is unknown: a timer, a lock, another process or thread. Whatever it is, prepare several " +
 			"samples at a time (threads in the data set, or more workers if the data set is split between them)",
+	},
+	FileLock: {
+		"workers wait for each other at the lock of a file",
+		"hold the lock for what it protects alone, not while files are read, copied or decoded: a lock for each file, or none " +
+			"(write to a name of the worker's own, then os.replace). More workers only wait longer",
 	},
 	Programs: {
 		"a program is started each time, and waited for",
@@ -307,6 +320,12 @@ var kindWords = map[Kind][2]string{
 		"several environments at a time in worker processes (gymnasium.vector.AsyncVectorEnv), each with several if " +
 			"a step is short, so that one pass of the policy has a batch of states, or environments of whole " +
 			"arrays, on the device. Either changes in which order experience comes",
+	},
+	Rendering: {
+		"an environment draws its pictures",
+		"draw none that nobody uses (render_mode=None): step() gives the state. What somebody looks at: every so many episodes. " +
+			"What the policy sees: in the size that it takes, and several environments in worker processes " +
+			"(gymnasium.vector.AsyncVectorEnv), which changes in which order experience comes",
 	},
 	Video: {
 		"frames of a video are decoded",
@@ -522,9 +541,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Pausing: {
 		"the loop sleeps (a request, a timer, a file, another program)",
-		"if the step needs what it waits for: ask for all of a batch at once, or ahead of the step in a thread. If " +
-			"not: every so many steps, or hand it to a thread, so that no step waits for it. A loop that gets its " +
-			"work there (a queue, a socket) has none at the moment, which is no fault",
+		pausingAdvice,
 	},
 	Forking: {
 		"a process is started for each job, and waited for",
@@ -603,6 +620,12 @@ var kindWords = map[Kind][2]string{
 			"once, in a thread of its own: it releases Python's interpreter lock. vLLM: --api-server-count takes " +
 			"tokenizing out of one process",
 	},
+	Templates: {
+		"a chat's template is rendered, and may be tokenized",
+		"render once what a conversation has said before, and keep it (a cache by conversation), or send fewer of its messages. " +
+			"It is Python code: beside the model in another process (vLLM: --api-server-count), and not in the event loop. " +
+			"The tokens by a fast tokenizer",
+	},
 	Sampler: {
 		"choosing tokens on the host",
 		"choose tokens on the device, for the whole batch at once. Penalties, top-k and grammars on the host run " +
@@ -661,6 +684,11 @@ var kindWords = map[Kind][2]string{
 			"plain def in the place of async def, which FastAPI and Starlette run in a thread (endpoints and background tasks). " +
 			"What needs no answer: off the request's path",
 	},
+	Pieces: {
+		"an answer is sent in pieces, and a thread has to take its turn for each",
+		"send it whole (Response(content=...)), or in few pieces of 64 kB and more: StreamingResponse takes a BytesIO or a file " +
+			"line by line. An async generator needs no thread",
+	},
 	OnePool: {
 		"a request waits there for a thread of a pool, and others for their turn",
 		"ThreadPoolExecutor(max_workers=16) for what waits for another service or a file, a pool of one thread for the model alone, " +
@@ -670,7 +698,8 @@ var kindWords = map[Kind][2]string{
 		"requests or answers go to another process through a queue, which pickles them and copies the bytes",
 		"send large arrays through shared memory (multiprocessing.shared_memory, tensors after share_memory_() through " +
 			"torch.multiprocessing), and through the queue their names alone. Send less: uint8, compressed as it came, " +
-			"decoded by the process that has the model. LitServe: fast_queue=True",
+			"decoded by the process that has the model. LitServe: fast_queue=True. ZeroMQ: send(array, copy=False) behind its " +
+			"dtype and shape, not send_json",
 	},
 	Timer: {
 		"a request waits there for a timer: a sleep, or a batch that gathers more requests",

@@ -141,6 +141,7 @@ var adviceOfPasses = map[Kind]string{
 		"are read (a thread, or two batches in flight): at each read nothing else is queued",
 	Locking: "it waits there for its next input: if nobody sends one, nothing is wrong. If inputs wait, let who sends them " +
 		"run ahead (a queue of several), and take several at once",
+	Pausing: pausingAdvice + ". A loop that gets its work there (a queue, a socket) has none at the moment, which is no fault",
 }
 
 // shareOut is said beside what a program of several ranks does every so many steps.

@@ -171,6 +171,15 @@ func (l LoopLines) FirstHeld() (LoopLine, bool) {
 // blocksMuch is the share of the looks from which a line that stops the event loop is named before others. [J]
 const blocksMuch = 0.2
 
+// FirstPieces is where coroutines wait for the pieces of answers, if they do that for much of the time; false if not.
+func (l LoopLines) FirstPieces() (LoopLine, bool) {
+	i := slices.IndexFunc(l.Awaits, func(line LoopLine) bool { return line.Kind == Pieces && line.Share.Point >= NamedLine })
+	if i < 0 {
+		return LoopLine{}, false
+	}
+	return l.Awaits[i], true
+}
+
 // BeforeLock is the line on which coroutines wait for a lock longer than its owner does on the line that FirstHeld
 // names; false without one.
 func (l LoopLines) BeforeLock() (LoopLine, bool) {
@@ -179,6 +188,19 @@ func (l LoopLines) BeforeLock() (LoopLine, bool) {
 			if line.Locked > first.Seconds {
 				return line, true
 			}
+		}
+	}
+	return LoopLine{}, false
+}
+
+// mostWaits is the share of all coroutines' waits from which one line of the program is where they wait. [J]
+const mostWaits = 0.5
+
+// Gate is the program's line at which most of all coroutines wait for a lock or a semaphore; false without one.
+func (l LoopLines) Gate() (LoopLine, bool) {
+	for _, line := range l.Awaits {
+		if line.Own.File != "" && line.Locked > line.Seconds/2 && line.Share.Point > mostWaits {
+			return line, true
 		}
 	}
 	return LoopLine{}, false

@@ -16,6 +16,7 @@ const (
 	unseenSkipped = 50    // batches in a row if no clock says what the device did
 	littleWork    = 0.1   // of a step's work, or of the time if nothing has worked yet
 	someWork      = 0.5   // of a step's work
+	coarse        = 2.0   // seconds in which a meter also sees what lies before and behind
 	copiesMeter   = 0.05  // share of the time with a kernel, or with a copy of discarded batches
 	busiestSteps  = 0.975 // of all steps are shorter than one that works, if no optimizer identifies those
 )
@@ -199,7 +200,7 @@ func (r *Run) confirmsSkipping(row []int, w working) bool {
 	case w.trains:
 		return work <= someWork*w.time
 	}
-	return work <= littleWork*w.time && share <= copiesMeter
+	return work <= littleWork*w.time && (share <= copiesMeter || span.End-span.Start < coarse)
 }
 
 // medianWork returns the median work of the device in some steps; NaN if unknown.

@@ -91,6 +91,8 @@ type Awaits string
 const (
 	AwaitsLock Awaits = "lock" // a lock of the program, or a condition: another thread has to act
 	AwaitsDisk Awaits = "disk"
+
+	AwaitsFileLock Awaits = "file-lock" // of a file, which another process may have
 )
 
 // Of a suspended coroutine, whose it is: only AwaitStack has these.
@@ -132,7 +134,7 @@ func stackOf(subject string) (s Stack, ok bool) {
 	awaits := Awaits("")
 	switch words[2] {
 	case "core", "asleep":
-	case string(AwaitsLock), string(AwaitsDisk), string(OfRequest), string(OfTask), string(OfThread), string(OfPool):
+	case string(AwaitsLock), string(AwaitsDisk), string(AwaitsFileLock), string(OfRequest), string(OfTask), string(OfThread), string(OfPool):
 		awaits = Awaits(words[2])
 	default:
 		return s, false

@@ -195,8 +195,11 @@ func sayWork(v diagnose.Verdict) string {
 		return ""
 	}
 	line := v.Lines[0]
-	text := fmt.Sprintf(". %s of preparing a batch is %s", diagnose.WholePercent(line.Share.Point),
-		strings.TrimSpace(line.Short()+" "+cmp.Or(line.Class, line.Where().Function)))
+	what := cmp.Or(line.Class, line.Where().Function, line.Short())
+	if at := line.Short(); at != "" && at != what {
+		what += " (" + at + ")"
+	}
+	text := fmt.Sprintf(". %s of preparing a batch is %s", diagnose.WholePercent(line.Share.Point), what)
 	if line.Kind != "" && line.Kind != diagnose.Code {
 		text += ": " + line.Kind.Words()
 	}

@@ -186,5 +186,26 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s", f.Text)
 		}
 	}
-	return nil
+	return heldAtLine(c)
 }
+
+// heldAtLine is the same where no step was seen: one line of the program has most of the launching thread's looks, and
+// waits there for a device that idles much.
+func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
+	line, found := c.LoopLines.FirstOf(diagnose.DeviceWait)
+	if c.HasSteps || c.HasUnfedSteps || !found || line.Own.File == "" || !(c.LoopLines.Looks >= diagnose.FewLooks) ||
+		line.Share.Low < mostlyHeld || !(c.Idle >= idleWhileHeld) {
+		return nil
+	}
+	return diagnose.AddEvidence(nil, line.Share.Point, "ratio", diagnose.SignalHeld,
+		"the launching thread waits for the device in %s of its looks at %s: at each such wait nothing else is queued, and "+
+			"the device idles until the host has launched again, %s of the time",
+		diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
+}
+
+// From these shares of the launching thread's looks, and of the device's time, waiting for it is named where no step was
+// seen. [J]
+const (
+	mostlyHeld    = 0.5
+	idleWhileHeld = 0.2
+)

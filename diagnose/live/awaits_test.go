@@ -48,6 +48,10 @@ func TestTheLineThatACoroutineAwaits(t *testing.T) {
 		"a body that comes slowly": {map[string]float64{
 			"request;uvicorn/protocols/http/h11_impl.py:9 RequestResponseCycle.receive;asyncio/locks.py:213 Event.wait": 30,
 		}, 213, diagnose.Client},
+		"an answer in pieces": {map[string]float64{
+			"request;starlette/responses.py:255 StreamingResponse.stream_response;starlette/concurrency.py:65 iterate_in_threadpool": 70,
+			"request;/srv/app.py:9 predict;asyncio/locks.py:114 Lock.acquire":                                                        3,
+		}, 65, diagnose.Pieces},
 		"a library yields": {map[string]float64{
 			"request;asyncio/tasks.py:640 sleep;asyncio/tasks.py:634 __sleep0": 30,
 			"request;/srv/app.py:9 predict;asyncio/locks.py:114 Lock.acquire":  3,

@@ -78,9 +78,9 @@ var knownBy = []struct {
 		diagnose.Opening,
 		[]string{
 			"h5py/_hl/files.py", "zipfile", "tarfile.py", "netCDF4/", "zarr/", "pyarrow/parquet/",
-			"numpy/lib/npyio.py", "numpy/lib/_npyio_impl.py",
+			"numpy/lib/npyio.py", "numpy/lib/_npyio_impl.py", "dbm/", "shelve.py", "lmdb/",
 		},
-		[]string{"open", "__init__", "load", "make_fid", "_RealGetContents"},
+		[]string{"open", "__init__", "load", "make_fid", "_RealGetContents", "_update"},
 	},
 	{
 		diagnose.Conversion,
@@ -133,6 +133,7 @@ var knownBy = []struct {
 	{diagnose.Reading, []string{"pathlib.py", "glob.py", "genericpath.py", "fnmatch.py"}, nil},
 	{diagnose.Drawing, []string{"random.py"}, []string{"sample", "choice", "shuffle"}},
 	{diagnose.ArrowRows, []string{"datasets/"}, nil},
+	{diagnose.FileLock, []string{"filelock/", "portalocker/", "fasteners/"}, nil},
 	{diagnose.Parser, []string{
 		"json/", "csv.py", "xml/", "lxml/", "yaml/", "pandas/", "pyarrow/", "h5py/", "gzip.py",
 		"lzma.py", "bz2.py", "zstandard/", "msgpack/", "pickle.py",
@@ -164,6 +165,8 @@ func kindOf(s recording.Stack) diagnose.Kind {
 	}
 	call := nativeOf(s)
 	switch kind := byCall[call]; {
+	case s.Awaits == recording.AwaitsFileLock:
+		return diagnose.FileLock
 	case kind != "" && !slices.Contains(weakCalls, call):
 		return kind
 	case s.Asleep:
@@ -183,9 +186,9 @@ func nativeOf(s recording.Stack) string {
 
 // byCall is the kind of what native code does, by the name that the sampler has for it.
 var byCall = map[string]diagnose.Kind{
-	"print": diagnose.Logging, "cv2.imread": diagnose.Decoder, "cv2": diagnose.Augmentation,
+	"print": diagnose.Logging, "cv2.video": diagnose.Video, "cv2.imread": diagnose.Decoder, "cv2": diagnose.Augmentation,
 	"tokenizer": diagnose.Tokenizer, "execute": diagnose.Queries, "decompress": diagnose.Inflating,
-	"loads": diagnose.Parser, "open": diagnose.Reading, "re": diagnose.Matching, "hashlib": diagnose.Hashing,
+	"loads": diagnose.Parser, "open": diagnose.Reading, "open.index": diagnose.Opening, "re": diagnose.Matching, "hashlib": diagnose.Hashing,
 	"gc":     diagnose.Garbage,
 	"random": diagnose.Drawing, "sort": diagnose.Sorting, "array": diagnose.OfLists, "tolist": diagnose.Unpacking,
 	"grow": diagnose.Growing, "write": diagnose.Writing, "device": diagnose.OnDevice,
@@ -227,6 +230,7 @@ var dataNames = slices.Concat(madeNames, []nameRow{
 	{diagnose.Volumes, regexp.MustCompile(`(?i)(?:decode|read|load)_\w*(?:volume|nii|nifti|dicom|scan|slide)`)},
 	{diagnose.Decoder, regexp.MustCompile(`(?i)^decode$|(?:decode|read|load)_\w*(?:image|img|jpe?g|png|picture|photo)`)},
 	{diagnose.Parser, regexp.MustCompile(`(?i)parse|deseriali|from_(?:json|xml|string|line|csv)`)},
+	{diagnose.Opening, regexp.MustCompile(`(?i)(?:connect|open|init)_(?:db|lmdb|env|h5|hdf5?|zarr|archive|zip|tar|store)(?:_|$)`)},
 })
 
 // waitNames are kinds of what a data set waits for, by the program's own names. [J]

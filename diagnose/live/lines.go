@@ -67,8 +67,15 @@ func (l filler) findLines() []diagnose.Line {
 			}
 		}
 	}
+	// while one worker has a lock, the others do nothing: what it does meanwhile has the larger share at most
+	held := func(line diagnose.Line) int {
+		if line.Kind == diagnose.FileLock && line.Share.Low >= diagnose.SlowLine {
+			return 1
+		}
+		return 0
+	}
 	slices.SortFunc(lines, func(a, b diagnose.Line) int {
-		return cmp.Or(cmp.Compare(b.Share.Point, a.Share.Point), cmp.Compare(a.String(), b.String()))
+		return cmp.Or(held(b)-held(a), cmp.Compare(b.Share.Point, a.Share.Point), cmp.Compare(a.String(), b.String()))
 	})
 	return lines
 }

@@ -50,6 +50,7 @@ func TestKindsAndPlaces(t *testing.T) {
 		{stack: places("/train.py read", "urllib3/connectionpool.py HTTPConnectionPool.urlopen", "ssl.py SSLSocket.do_handshake"), kind: diagnose.Connection, own: "read", call: "HTTPConnectionPool.urlopen"},
 		{stack: places("/train.py read", "http/client.py HTTPResponse.read", "socket.py SocketIO.readinto"), asleep: true, kind: diagnose.Request, own: "read", call: "HTTPResponse.read"},
 		{stack: places("/train.py read", "h5py/_hl/files.py File.__init__", "h5py/_hl/files.py make_fid"), kind: diagnose.Opening, own: "read", call: "File.__init__"},
+		{stack: places("/train.py connect_db", "dbm/__init__.py open", "dbm/dumb.py _Database._update"), kind: diagnose.Opening, own: "connect_db", call: "open"},
 		{stack: places("/train.py read", "zipfile.py ZipFile.__init__", "zipfile.py ZipFile._RealGetContents"), kind: diagnose.Opening, own: "read", call: "ZipFile.__init__"},
 		{stack: places("/train.py read", "json/__init__.py loads", "json/decoder.py JSONDecoder.decode"), kind: diagnose.Parser, own: "read", call: "loads"},
 		{stack: places("/train.py Rows.__getitem__", "pandas/core/indexing.py _LocationIndexer.__getitem__", "pandas/core/internals/managers.py BlockManager.fast_xs"), kind: diagnose.Tables, own: "Rows.__getitem__", call: "_LocationIndexer.__getitem__"},
@@ -64,7 +65,7 @@ func TestKindsAndPlaces(t *testing.T) {
 		}
 	}
 	for _, kind := range []diagnose.Kind{
-		diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Code,
+		diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.FileLock, diagnose.Rendering, diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Code,
 		diagnose.Programs, diagnose.OnDevice, diagnose.Writing, diagnose.Pickling,
 		diagnose.Reading, diagnose.Queries, diagnose.Matching, diagnose.Hashing, diagnose.Sorting, diagnose.Growing, diagnose.OfLists, diagnose.Unpacking,
 		diagnose.Searching, diagnose.Nearest, diagnose.Arrays, diagnose.Joining, diagnose.Converting, diagnose.Elements, diagnose.Spectra, diagnose.Targets,

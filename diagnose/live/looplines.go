@@ -226,6 +226,9 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 	if writes(p) {
 		return diagnose.Writing
 	}
+	if p.File == "zmq/sugar/socket.py" && packs.MatchString(p.Function) {
+		return diagnose.Messages
+	}
 	if p.File == queues {
 		return diagnose.Pickling
 	}
@@ -234,6 +237,9 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 	}
 	return loopBy.find(p.File)
 }
+
+// packs are names of functions that turn a message into objects, or objects into one.
+var packs = regexp.MustCompile(`(?:send|recv)_(?:json|pyobj|serialized)$`)
 
 // kindInLoader tells what a loader does in the launching thread, by its function that was called
 // and by what that calls. Before Python 3.11 the function's name comes without its class.
@@ -270,6 +276,11 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		switch kind := kindOfPlace(p); kind {
 		case diagnose.Locking:
 			waits = true
+		case diagnose.Messages:
+			if !s.Asleep {
+				return kind
+			}
+			waits = true // for one to come
 		case "":
 			data = cmp.Or(data, kindOfData(p))
 		case diagnose.Writing: // of a checkpoint, a figure or a log, if a function further out says so
@@ -307,7 +318,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	switch kind := kindOf(s); {
 	case kind == diagnose.Request, kind == diagnose.Connection:
 		return diagnose.Uploading
-	case s.Awaits == recording.AwaitsLock:
+	case s.Awaits == recording.AwaitsLock, s.Awaits == recording.AwaitsFileLock, s.Asleep && call == receives:
 		return diagnose.Locking
 	case s.Awaits == recording.AwaitsDisk:
 		return diagnose.Disk
@@ -320,6 +331,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	}
 	return cmp.Or(kindOfNames(s.Places), own)
 }
+
+// receives is the sampler's name for a line that takes a message from a socket or a queue of another program.
+const receives = "receive"
 
 // loopOfPython is the sampler's name for a line in a loop over elements.
 const loopOfPython = "loop"
@@ -349,6 +363,7 @@ var byName = []nameRow{
 	{diagnose.Acting, regexp.MustCompile(`(?:^|[._])(?:get|select|choose|sample)_actions?$|(?:^|\.)act$`)},
 	{diagnose.Generating, regexp.MustCompile(`(?:^|\.)generate$|(?:greedy|beam)_(?:search|decode)|` +
 		`generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)`)},
+	{diagnose.Rendering, regexp.MustCompile(`(?:Env(?:[A-Z_\d]\w*)?|Environment\w*|Simulat(?:or|ion)\w*)\.\w*render`)},
 	{diagnose.Simulating, regexp.MustCompile(`Env(?:[A-Z_\d]\w*)?\.|Environment\w*\.|Simulat(?:or|ion)\w*\.`)},
 	{diagnose.Metrics, regexp.MustCompile(`(?i)metric|accuracy|f1_?score|confusion|average_precision|` +
 		`(?:^|[._])(?:auc|bleu|rouge|wer|cer|fid)(?:$|_)|edit_?distance|levenshtein|n_?grams?(?:$|_)|modified_precision`)},

@@ -99,7 +99,7 @@ func TestKindOfNames(t *testing.T) {
 	for function, want := range map[string]diagnose.Kind{
 		"TensorboardWriter.add_train_histogram": diagnose.Logging, "Logger.write": diagnose.Logging, "log_metrics": diagnose.Logging,
 		"Policy.log_prob": diagnose.HostCode, "logits": diagnose.HostCode, "log_softmax": diagnose.HostCode, "Catalog.read": diagnose.HostCode,
-		"CartPoleEnv.step": diagnose.Simulating, "Environment.reset": diagnose.Simulating, "Envelope.fit": diagnose.HostCode,
+		"CartPoleEnv.step": diagnose.Simulating, "CartPoleEnv.render": diagnose.Rendering, "Environment.reset": diagnose.Simulating, "Envelope.fit": diagnose.HostCode,
 		"Meter.edit_distance": diagnose.Metrics, "compute_metrics.<locals>.<listcomp>": diagnose.Metrics, "buffer": diagnose.HostCode,
 		"EMAHook.update": diagnose.Averaging, "update_target": diagnose.Averaging, "schema": diagnose.HostCode,
 		"ReplayMemory.sample": diagnose.Replaying, "compute_advantages": diagnose.Returns, "returns": diagnose.HostCode,

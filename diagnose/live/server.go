@@ -475,6 +475,9 @@ func awaitsWork(s recording.Stack) bool {
 	if startsWithAny(innermost, spins) || !own && (innermost == "selectors.py" || runsLoop(s.Places[len(s.Places)-1])) {
 		return true
 	}
+	if !own && s.Places[len(s.Places)-1].Function == "Condition.wait" {
+		return true // on a core it is only as it is woken
+	}
 	if !s.Asleep || !startsWithAny(innermost, waitsForWork) || holdsBy.find(innermost) == diagnose.Client {
 		return false
 	}
@@ -510,6 +513,7 @@ func splitServerStack(s recording.Stack) (own, call recording.Place) {
 
 // servedBy has the libraries that a server calls for a request.
 var servedBy = kindsByFile{
+	{diagnose.Templates, []string{"jinja2/", "transformers/utils/chat_template_utils.py"}},
 	{diagnose.Tokenizes, []string{
 		"transformers/tokenization", "tokenizers/", "tiktoken/", "sentencepiece/", "vllm/tokenizers/",
 		"vllm/v1/engine/detokenizer.py",
@@ -568,6 +572,8 @@ func kindOfServer(s recording.Stack) diagnose.Kind {
 			return diagnose.Loads
 		case p.File == "copy.py":
 			return diagnose.DeepCopies
+		case strings.HasSuffix(p.Function, "apply_chat_template"):
+			return diagnose.Templates
 		case copiesToDevice(p):
 			return diagnose.Copying
 		}
@@ -575,7 +581,7 @@ func kindOfServer(s recording.Stack) diagnose.Kind {
 			return kind
 		}
 		switch kind := kindOfPlace(p); kind {
-		case diagnose.DeviceWait, diagnose.Launching, diagnose.EmptyCache, diagnose.Compiling:
+		case diagnose.DeviceWait, diagnose.Launching, diagnose.EmptyCache, diagnose.Compiling, diagnose.Messages:
 			return kind
 		default:
 		}

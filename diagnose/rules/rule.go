@@ -61,6 +61,11 @@ func FindRule(class diagnose.Class) (Rule, bool) {
 			return rule, true
 		}
 	}
+	if class == diagnose.Tokenizing {
+		rule := serverHost
+		rule.Title = "Tokenizing, or turning tokens into text, keeps the device waiting"
+		return rule, true
+	}
 	for _, rule := range rules {
 		if class.Is(rule.Class) {
 			return rule, true

@@ -25,12 +25,20 @@ var batchTooSmall = Rule{
 	Limits: "How much longer a larger pass takes was not measured: if one request fills the device, a larger batch brings nothing.",
 	check: func(c *inquiry) float64 {
 		c.because(c.PassesSmall.Evidence)
-		return c.yes(c.PassesSmall)
+		small := c.yes(c.PassesSmall)
+		if c.Shares.Copy > mostlyCopies {
+			small *= 1 - c.yes(c.CopiesTakeTime)
+		}
+		return small
 	},
 	most: func(c *inquiry) float64 {
 		return withoutPart(c, (1-c.Idle)*(1-1/c.FewerPasses)) // what the host does for each request stays
 	},
 }
+
+// mostlyCopies is the share of a pass that copies alone take, from which they come before the size of passes: a larger
+// one may copy as much for each request. [J]
+const mostlyCopies = 0.4
 
 var serverHost = Rule{
 	Class: diagnose.ServerHost,

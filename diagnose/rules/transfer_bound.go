@@ -21,6 +21,9 @@ var transferBound = Rule{
 		if c.LaunchingLacksCore.Score > 0 { // the thread that stages them is kept waiting, too
 			c.because(c.LaunchingLacksCore.Evidence)
 		}
+		if c.Requests.Known() && c.Shares.Copy > mostlyCopies { // the device's own clock has them, the gaps of passes not
+			return score
+		}
 		part := c.Parts.Copies
 		return score * c.weighLead(part) * c.besideInput(part) * c.besideKernels(part, part)
 	},

@@ -24,13 +24,17 @@ var calls = []struct {
 	{"write", regexp.MustCompile(`\b(?:imwrite|imsave|save_image|to_csv|to_parquet|to_json|savefig)\(|` +
 		`\bopen\(.*["'][wax]b?\+?["']|\.(?:write\w*|tofile|flush|fsync|dump)\(|` +
 		`\b(?:np|numpy)\.save\w*\(`)},
-	{"cv2.imread", regexp.MustCompile(`\bcv2\.(?:imread|imdecode|VideoCapture)\b|\bcap(?:ture)?\.read\(`)},
+	{"cv2.video", regexp.MustCompile(`\bcv2\.VideoCapture\b|\b(?:\w*cap|capture|vid\w*|vc)\.(?:read|grab|retrieve)\(`)},
+	{"cv2.imread", regexp.MustCompile(`\bcv2\.(?:imread|imdecode)\b`)},
 	{"cv2", regexp.MustCompile(`\bcv2\.\w+\(`)},
 	{"tokenizer", regexp.MustCompile(`\btokeni[sz]e\w*(?:\.\w+)?\(|\b(?:sp|spm|bpe)\.\w+\(|` +
 		`\.(?:encode_batch|EncodeAsIds|encode_as_ids)\(`)},
+	{"receive", regexp.MustCompile(`\.(?:recv\w*|accept|xread\w*|blpop|brpop|bzpop\w*|get_message|consume)\(`)},
 	{"execute", regexp.MustCompile(`\.(?:execute|executemany|fetchall|fetchone|fetchmany|commit)\(`)},
 	{"decompress", regexp.MustCompile(`\b(?:zlib|lz4|zstd|zstandard|blosc2?|snappy|bz2)\.\w|\.decompress\(`)},
 	{"loads", regexp.MustCompile(`\b(?:orjson|ujson|simdjson|msgpack|pickle|dill|marshal)\.loads?\(`)},
+	{"open.index", regexp.MustCompile(`\b(?:lmdb|dbm(?:\.\w+)?|shelve|h5py|zarr|netCDF4|sqlite3|duckdb|tarfile|zipfile)\.` +
+		`(?:open|connect|File|Dataset|ZipFile|TarFile)\(`)},
 	{"open", regexp.MustCompile(`\b(?:open|imread|fromfile|memmap|read_bytes|read_text|safe_open)\(|` +
 		`\b(?:listdir|scandir|exists|isfile)\(|` +
 		`\b(?:np|numpy|torch|joblib)\.load\(|\.(?:read|readline|readlines)\(`)},

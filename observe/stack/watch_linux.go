@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -345,8 +346,11 @@ func (t *target) look(l *looker, now time.Time) error {
 	}
 	if l.places = places; in {
 		asleep, awaits := sleeps(l.buffer[:n]), recording.Awaits("")
-		if asleep && who.Outside {
+		if asleep {
 			awaits = t.awaits(l.buffer[:n])
+		}
+		if !who.Outside && awaits != recording.AwaitsFileLock { // of preparing, the line says the rest
+			awaits = ""
 		}
 		l.watch.addStack(recording.Stack{
 			Loading: who, Places: places, Native: l.native(t.PID, found), Asleep: asleep, Awaits: awaits, Seconds: span,
@@ -355,8 +359,12 @@ func (t *target) look(l *looker, now time.Time) error {
 	return nil
 }
 
-// lockSleeps are the kernel's functions in which a thread blocks on another one, by the start of their names.
-var lockSleeps = []byte("futex")
+// lockSleeps are the kernel's functions in which a thread blocks on another one, by the start of their names, and
+// fileLockSleeps those in which it blocks on the lock of a file (flock, fcntl).
+var (
+	lockSleeps     = []byte("futex")
+	fileLockSleeps = regexp.MustCompile(`^(?:locks_lock|flock|posix_lock|fcntl_setlk|do_lock_file)`)
+)
 
 // awaits returns what a sleeping thread waits for. The buffer holds its stat file.
 func (t *target) awaits(buffer []byte) recording.Awaits {
@@ -364,8 +372,13 @@ func (t *target) awaits(buffer []byte) recording.Awaits {
 		return recording.AwaitsDisk
 	}
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/wchan", t.PID, t.TID))
-	if err == nil && bytes.HasPrefix(name, lockSleeps) {
+	switch {
+	case err != nil:
+		return ""
+	case bytes.HasPrefix(name, lockSleeps):
 		return recording.AwaitsLock
+	case fileLockSleeps.Match(name):
+		return recording.AwaitsFileLock
 	}
 	return ""
 }

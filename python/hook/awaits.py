@@ -3,9 +3,11 @@
 Purpose. A coroutine in an `await` is on no thread's stack. While requests are there, the event loop calls `look` ten times a
 second. It follows each task down to the innermost coroutine, and sums the time by stack. Of a pool of threads in which calls wait for
 their turn it sums where the threads are.
-Limits. A coroutine that runs is on its thread's stack. What an asynchronous generator awaits shows as the line that asks it.
+A stream is answered by two tasks: of these the one that listens whether the client goes away waits for nothing that counts.
+Limits. A coroutine that runs is on its thread's stack.
 """
 
+import gc
 import sys
 from time import monotonic_ns
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
@@ -22,6 +24,8 @@ STACKS = 64  # different ones of a process; what comes later is not counted
 SHORT = 1.0  # seconds: a task that is no request's and sleeps longer makes no batch, it is a clock of the program's own [J]
 _AWAITED = {CoroutineType: ("cr_frame", "cr_await"), GeneratorType: ("gi_frame", "gi_yieldfrom"), AsyncGeneratorType: ("ag_frame", "ag_await")}
 LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "<stoker>/", "<frozen ")
+_STEPS = ("async_generator_asend", "async_generator_athrow")  # awaitables of an asynchronous generator, which only they refer to
+LISTENS, STREAMS = "listen_for_disconnect", "stream_response"  # ends of the names of Starlette's and sse-starlette's functions
 _FUTURES = ("_asyncio", "asyncio.futures", "asyncio.tasks")
 
 looks = {}  # by the id of their event loop
@@ -80,8 +84,10 @@ class Awaits(object):
         self.changed, self.told = set(), 0
 
     def add(self, task, ns, requests):
-        frames, waiter, delay = follow(task)
-        who = "request" if id(task) in requests else "task"
+        frames, waiter, delay, names = follow(task)
+        if any(name.endswith(LISTENS) for name in names):
+            return
+        who = "request" if id(task) in requests or any(name.endswith(STREAMS) for name in names) else "task"
         if not frames or who == "task" and delay >= SHORT:
             return
         self.sum("thread" if is_of_thread(waiter) else who, frames, ns)
@@ -118,14 +124,17 @@ class Awaits(object):
 
 
 def follow(task):
-    """The frames of a task's coroutines, outermost first, the future that the innermost awaits, and how long it sleeps, if it does."""
+    """
+    The frames of a task's coroutines, outermost first, the future that the innermost awaits, how long it sleeps, if it does, and the
+    functions' names.
+    """
     chain, delay, deep = [], 0, 0
     while True:
         coroutine = task.get_coro()
         while type(coroutine) in _AWAITED and deep < DEEPEST:
             deep += 1
             frame, awaited = _AWAITED[type(coroutine)]
-            frame, coroutine = getattr(coroutine, frame), getattr(coroutine, awaited)
+            frame, coroutine = getattr(coroutine, frame), generator_of(getattr(coroutine, awaited))
             if frame is None:
                 break
             chain.append(frame)
@@ -138,7 +147,14 @@ def follow(task):
             break
         task = waiter
     frames = tuple((frame.f_code, frame.f_lineno) for frame in shorten(chain))  # the number of a line is computed each time
-    return frames, waiter, delay if type(delay) in (int, float) else 0
+    return frames, waiter, delay if type(delay) in (int, float) else 0, [frame.f_code.co_name for frame in chain]
+
+
+def generator_of(awaited):
+    """What is awaited; of a step of an asynchronous generator that generator."""
+    if type(awaited).__name__ not in _STEPS:
+        return awaited
+    return next((one for one in gc.get_referents(awaited) if type(one) is AsyncGeneratorType), awaited)
 
 
 def shorten(chain):

@@ -151,6 +151,26 @@ class Awaiting(FakeCase):
             self.assertEqual(names[-1], "wait")
             self.assertLessEqual(len(names), 13)
 
+    def test_what_a_stream_awaits_is_its_request_s(self):
+        """Starlette answers a stream by two tasks: one listens whether the client goes away, the other asks the program's generator."""
+        found = self.serve("""
+    async def words():
+        for word in range(70):
+            yield word
+            await asyncio.sleep(0.01)
+    async def stream_response():
+        async for word in words(): pass
+    async def listen_for_disconnect(): await asyncio.Event().wait()
+    async def streams(scope, receive, send):
+        listening = asyncio.ensure_future(listen_for_disconnect())
+        await asyncio.ensure_future(stream_response())
+        listening.cancel()
+    asyncio.run(RequestResponseCycle("/predict").run_asgi(streams))
+        """)
+        stacks = {(r["who"], tuple(name.rpartition(".")[2] for _, _, name in r["frames"])) for r in found.of("await")}
+        self.assertIn(("request", ("stream_response", "words", "sleep")), stacks)
+        self.assertEqual([names for _, names in stacks if "listen_for_disconnect" in names], [])
+
     def test_what_a_thread_of_a_pool_has_is_told_so(self):
         found = self.serve("""
     import threading
