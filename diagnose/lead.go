@@ -92,7 +92,8 @@ func (l *Lead) Why() string {
 	if l.Recurs >= l.Share+muchOnce {
 		share, of = l.Recurs, "the run without its start and end"
 	}
-	text := fmt.Sprintf("%s %s of %s (%s%s)", takes, quantity.Percent(share), of, quantity.AboutSeconds(l.Seconds), l.often())
+	text := fmt.Sprintf("%s %s of %s (%s%s)", takes, quantity.Percent(share), of,
+		quantity.AboutSeconds(l.Seconds), l.often())
 	if l.Idle >= leastWaited*l.Seconds {
 		text += ", and the device idles " + quantity.Percent(l.Idle/l.Seconds) + " of that"
 	}

@@ -173,11 +173,12 @@ const blocksMuch = 0.2
 
 // FirstPieces is where coroutines wait for the pieces of answers, if they do that for much of the time; false if not.
 func (l LoopLines) FirstPieces() (LoopLine, bool) {
-	i := slices.IndexFunc(l.Awaits, func(line LoopLine) bool { return line.Kind == Pieces && line.Share.Point >= NamedLine })
-	if i < 0 {
-		return LoopLine{}, false
+	for _, line := range l.Awaits {
+		if line.Kind == Pieces && line.Share.Point >= NamedLine {
+			return line, true
+		}
 	}
-	return l.Awaits[i], true
+	return LoopLine{}, false
 }
 
 // BeforeLock is the line on which coroutines wait for a lock longer than its owner does on the line that FirstHeld

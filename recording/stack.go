@@ -134,7 +134,8 @@ func stackOf(subject string) (s Stack, ok bool) {
 	awaits := Awaits("")
 	switch words[2] {
 	case "core", "asleep":
-	case string(AwaitsLock), string(AwaitsDisk), string(AwaitsFileLock), string(OfRequest), string(OfTask), string(OfThread), string(OfPool):
+	case string(AwaitsLock), string(AwaitsDisk), string(AwaitsFileLock), string(OfRequest), string(OfTask),
+		string(OfThread), string(OfPool):
 		awaits = Awaits(words[2])
 	default:
 		return s, false

@@ -203,8 +203,8 @@ func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 		diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
 }
 
-// From these shares of the launching thread's looks, and of the device's time, waiting for it is named where no step was
-// seen. [J]
+// From these shares of the launching thread's looks, and of the device's time, waiting for it is named where no step
+// was seen. [J]
 const (
 	mostlyHeld    = 0.5
 	idleWhileHeld = 0.2

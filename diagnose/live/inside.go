@@ -235,7 +235,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	if f, ok := l.findHostTensors(in); ok {
 		return append(out, f)
 	}
-	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && !(small && l.pins()) { // not the small ones
+	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && (!small || !l.pins()) { // not the small ones
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = in.copying, in.copying
 		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s: %s, and they take %s of the time",

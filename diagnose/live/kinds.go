@@ -186,9 +186,11 @@ func nativeOf(s recording.Stack) string {
 
 // byCall is the kind of what native code does, by the name that the sampler has for it.
 var byCall = map[string]diagnose.Kind{
-	"print": diagnose.Logging, "cv2.video": diagnose.Video, "cv2.imread": diagnose.Decoder, "cv2": diagnose.Augmentation,
+	"print": diagnose.Logging, "cv2.video": diagnose.Video, "cv2.imread": diagnose.Decoder,
+	"cv2":       diagnose.Augmentation,
 	"tokenizer": diagnose.Tokenizer, "execute": diagnose.Queries, "decompress": diagnose.Inflating,
-	"loads": diagnose.Parser, "open": diagnose.Reading, "open.index": diagnose.Opening, "re": diagnose.Matching, "hashlib": diagnose.Hashing,
+	"loads": diagnose.Parser, "open": diagnose.Reading, "open.index": diagnose.Opening,
+	"re": diagnose.Matching, "hashlib": diagnose.Hashing,
 	"gc":     diagnose.Garbage,
 	"random": diagnose.Drawing, "sort": diagnose.Sorting, "array": diagnose.OfLists, "tolist": diagnose.Unpacking,
 	"grow": diagnose.Growing, "write": diagnose.Writing, "device": diagnose.OnDevice,

@@ -21,7 +21,7 @@ var transferBound = Rule{
 		if c.LaunchingLacksCore.Score > 0 { // the thread that stages them is kept waiting, too
 			c.because(c.LaunchingLacksCore.Evidence)
 		}
-		if c.Requests.Known() && c.Shares.Copy > mostlyCopies { // the device's own clock has them, the gaps of passes not
+		if c.Requests.Known() && c.Shares.Copy > mostlyCopies { // by its own clock: gaps of passes lack them
 			return score
 		}
 		part := c.Parts.Copies

@@ -136,17 +136,18 @@ func placesOutsideFetch(stack []place, into []recording.Place, server bool) ([]r
 
 // PlacesOfCoroutine returns the places that tell where a server's coroutine is suspended, of its frames, the outermost
 // first: the program's own innermost line, the library's function that it awaits, and the innermost one. If only
-// libraries were seen, the two innermost.
+// libraries were seen, the two innermost, or the one that takes an answer's pieces from a plain generator.
 func PlacesOfCoroutine(frames []recording.Place) (into []recording.Place) {
+	pieces := false
 	for _, f := range frames {
 		file, role := partOf(f.File, f.Function)
 		if f.File = file; role == ours {
 			continue
 		}
 		switch n := len(into); {
-		case f.Own():
-			into = into[:0]
-		case n > 0 && into[0].Own():
+		case f.Own(), f.Function == ofPieces:
+			into, pieces = into[:0], f.Function == ofPieces
+		case n > 0 && (into[0].Own() || pieces):
 			into = into[:min(n, 2)]
 		default:
 			into = into[max(0, n-1):]
@@ -155,6 +156,9 @@ func PlacesOfCoroutine(frames []recording.Place) (into []recording.Place) {
 	}
 	return into
 }
+
+// ofPieces is Starlette's function that asks a plain generator for each piece of an answer in a thread.
+const ofPieces = "iterate_in_threadpool"
 
 // IsOwn reports whether a file, as Python names it, is the program's own.
 func IsOwn(file string) bool {

@@ -91,7 +91,13 @@ func TestPlacesOfACoroutine(t *testing.T) {
 			at("/srv/app.py", "httpx/a.py", "anyio/c.py"),
 		},
 		"own within own": {at("/srv/app.py", lib+"a.py", "/srv/own.py"), at("/srv/own.py")},
-		"of libraries":   {at(lib+"uvicorn/x.py", lib+"fastapi/a.py", lib+"starlette/b.py"), at("fastapi/a.py", "starlette/b.py")},
+		"an answer in pieces": {
+			append(at(lib+"starlette/responses.py"), recording.Place{File: lib + "starlette/concurrency.py", Line: 1, Function: ofPieces},
+				at(lib + "anyio/to_thread.py")[0], at(lib + "anyio/_backends/_asyncio.py")[0]),
+			append([]recording.Place{{File: "starlette/concurrency.py", Line: 1, Function: ofPieces}},
+				at("anyio/to_thread.py", "anyio/_backends/_asyncio.py")...),
+		},
+		"of libraries": {at(lib+"uvicorn/x.py", lib+"fastapi/a.py", lib+"starlette/b.py"), at("fastapi/a.py", "starlette/b.py")},
 	} {
 		if got := PlacesOfCoroutine(c.frames); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, expected %v", name, got, c.want)
