@@ -5,11 +5,28 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
+
+// withSaving adds to the row of checkpoints what the host does beside them in the same function of the program: copies
+// of the state that it makes for them.
+func withSaving(l diagnose.Ledger, r *diagnose.Row) *diagnose.Row {
+	between := l.Find(diagnose.RowBetween)
+	function := func(line diagnose.Line) string {
+		name, _, _ := strings.Cut(line.Own.Function, ".<locals>")
+		return line.Own.File + " " + name
+	}
+	if r.Name != diagnose.RowCheckpoint || r.Line.Own.File == "" || function(r.Line) != function(between.Line) {
+		return r
+	}
+	both := *r
+	both.Saves += stat.Or(between.Saves, 0)
+	return &both
+}
 
 // FindLead returns the row, other than the steps, that costs most, if it costs more than the device's
 // idle time within steps. It returns nil if the steps lose most, or if every other row is small.
@@ -32,7 +49,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		return nil
 	}
 	lead := &diagnose.Lead{
-		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, best, steps),
+		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, withSaving(l, best), steps),
 		Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
 	}
 	if !best.Name.ComesOnce() {

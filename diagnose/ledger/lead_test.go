@@ -40,3 +40,17 @@ func TestWhoAsksForInput(t *testing.T) {
 		}
 	}
 }
+
+// What a function does beside saving, as copying the state, goes with the checkpoint.
+func TestSavingWithItsCopies(t *testing.T) {
+	saves := recording.Place{File: "/train.py", Line: 70, Function: "Manager.save"}
+	copies := recording.Place{File: "/train.py", Line: 69, Function: "Manager.save.<locals>.<dictcomp>"}
+	logs := recording.Place{File: "/train.py", Line: 12, Function: "log"}
+	saving := diagnose.Row{Name: diagnose.RowCheckpoint, Saves: 7, Line: diagnose.Line{Own: saves}}
+	for own, want := range map[recording.Place]float64{copies: 12, logs: 7} {
+		l := diagnose.Ledger{Rows: []diagnose.Row{saving, {Name: diagnose.RowBetween, Saves: 5, Line: diagnose.Line{Own: own}}}}
+		if got := withSaving(l, &saving).Saves; got != want {
+			t.Errorf("%v: saves %v, want %v", own, got, want)
+		}
+	}
+}

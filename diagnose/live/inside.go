@@ -46,6 +46,7 @@ const fewLaunches = 10
 // 5 to 20 us.
 const (
 	slowLaunch     = 50e-6 // seconds from launch to launch, above which launching alone is not what takes them
+	noLaunch       = 1e-3  // seconds from launch to launch, above which no host launches so slowly: it does something else
 	besideLaunches = 2.0   // times as many looks at the program's own work as at launching it has at least
 	leastBeside    = 0.1   // the share of the looks that find the thread at such work, at least
 )
@@ -95,7 +96,7 @@ func (l filler) fillParts() {
 		rest -= min(in.exchange, rest)
 		// a collective that is waiting for other ranks is a kernel to GPU-Util: no part of what that calls idle
 		p.Exchange = max(p.Exchange, min(in.exchange, 1-stall-p.Copies-p.Queued))
-		if gap := rest * in.span / in.Launches; in.Launches >= fewLaunches && gap < diagnose.LongGap &&
+		if gap := rest * in.span / in.Launches; in.Launches >= fewLaunches && gap < noLaunch &&
 			!(gap >= slowLaunch && l.worksBesideLaunches()) {
 			p.Host, rest = rest, 0
 		} else if in.Launches > 0 {
