@@ -50,16 +50,18 @@ func TestOwnWorkBesideLaunches(t *testing.T) {
 		shares map[string]float64
 		count  float64 // launches a step
 		want   diagnose.Class
+		slower float64 // times as long is a step
 	}{
-		"own work":        {map[string]float64{own: 0.25, launches: 0.05, waits: 0.7}, 40, diagnose.CPUBound},
-		"launches":        {map[string]float64{own: 0.05, launches: 0.25, waits: 0.7}, 40, diagnose.LaunchBound},
-		"as quick as any": {map[string]float64{own: 0.25, launches: 0.05, waits: 0.7}, 1000, diagnose.LaunchBound},
+		"own work":        {map[string]float64{own: 0.25, launches: 0.05, waits: 0.7}, 40, diagnose.CPUBound, 1},
+		"launches":        {map[string]float64{own: 0.05, launches: 0.25, waits: 0.7}, 40, diagnose.LaunchBound, 1},
+		"far apart":       {map[string]float64{own: 0.05, launches: 0.25, waits: 0.7}, 10, diagnose.CPUBound, 2},
+		"as quick as any": {map[string]float64{own: 0.25, launches: 0.05, waits: 0.7}, 1000, diagnose.LaunchBound, 1},
 	} {
 		syncs, waited := 1.0, 0.013
 		d := newDiary()
 		for i := range 1000 {
-			d.step(1, recording.Train, 0, 0.014, 0.01, i == 0)
-			d.run.Steps[i].Inside = &recording.Inside{Clock: "cuda", Span: 0.024, Launches: &c.count, Syncs: &syncs, SyncTime: &waited}
+			d.step(1, recording.Train, 0, 0.014*c.slower, 0.01*c.slower, i == 0)
+			d.run.Steps[i].Inside = &recording.Inside{Clock: "cuda", Span: 0.024 * c.slower, Launches: &c.count, Syncs: &syncs, SyncTime: &waited}
 		}
 		if v := d.judgeSeen(c.shares); v.Class != c.want {
 			t.Errorf("%s: %s, want %s", name, v.Class, c.want)
