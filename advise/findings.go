@@ -47,7 +47,7 @@ func (a adviser) removeFindings() (Fix, string) {
 			}
 			fix := Fix{
 				Name: f.Name, Title: change.title, Effort: Code, Risk: change.risk, At: a.lineOf(f),
-				Forecast: a.atMost(a.atIdle()), Cause: true, Notes: []string{f.Text, f.Advice},
+				Forecast: a.atMost(a.withoutIdle()), Cause: true, Notes: []string{f.Text, f.Advice},
 			}
 			if !math.IsNaN(f.Saves) {
 				fix.Forecast = a.atMost(atRemoval(f.Saves))

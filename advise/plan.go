@@ -190,7 +190,7 @@ func (a adviser) ownLine() []Fix {
 	}
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
-		Forecast: a.atMost(min(a.atIdle(), atRemoval(seconds/lines.Seconds))),
+		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/lines.Seconds))),
 		Notes:    []string{line.Kind.Advice()}, Kind: line.Kind,
 	}
 	if line.Kind == diagnose.DeviceWait {
@@ -261,7 +261,7 @@ func (a adviser) ownMixture() []Fix {
 	})
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code,
-		Forecast: a.atMost(min(a.atIdle(), atRemoval(seconds/lines.Seconds))), Risk: riskOfLine(line.Kind),
+		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/lines.Seconds))), Risk: riskOfLine(line.Kind),
 		Notes: []string{line.Kind.Advice()},
 	}
 	if launches >= mixedLaunches*seconds {
@@ -314,7 +314,7 @@ func (a adviser) fewerLaunches(first diagnose.LoopLine, launches float64) Fix {
 	lines := a.verdict.Measured.LoopLines
 	fix := Fix{
 		Name: string(diagnose.LaunchBound), Title: "launch fewer, larger kernels, mostly from " + first.String(),
-		Effort: Code, Risk: NoRisk, Forecast: a.atMost(min(a.atIdle(), atRemoval(launches/lines.Seconds))),
+		Effort: Code, Risk: NoRisk, Forecast: a.atMost(min(a.withoutIdle(), atRemoval(launches/lines.Seconds))),
 		Notes: []string{a.verdict.Grounds.FewerLaunches()},
 	}
 	if a.verdict.Grounds.Program == diagnose.Inference {

@@ -68,20 +68,25 @@ func noGain(gain float64) string {
 	return "the gain is too uncertain"
 }
 
-// atIdle is what a device that never idles would be worth: no more than the cores can
+// atIdle is what a device that never idles would be worth for the same work of the host: no more than the cores can
 // do. A launching thread that spins for the device may do so while that works, and no
 // longer.
 func (a adviser) atIdle() float64 {
-	util := 1 - a.verdict.Idle
-	if !(util > 0) {
-		return math.NaN()
-	}
-	most := 1 / util
-	cores, used := a.run.Facts.Machine.Cores(), a.costs.CoresUse-util
+	most := a.withoutIdle()
+	cores, used := a.run.Facts.Machine.Cores(), a.costs.CoresUse-(1-a.verdict.Idle)
 	if cores > 0 && used > 0 {
 		most = max(1, min(most, cores/used))
 	}
 	return most
+}
+
+// withoutIdle is the same of a change that takes work off the host, which needs fewer cores then; NaN if the device
+// never works.
+func (a adviser) withoutIdle() float64 {
+	if util := 1 - a.verdict.Idle; util > 0 {
+		return 1 / util
+	}
+	return math.NaN()
 }
 
 // atOverlap is the upper bound of running work of the host at the same time as the device's own and not
