@@ -115,7 +115,7 @@ func (o *TraceOutcome) tell(was, now traceSide) {
 // loadsElsewhere returns the change from loading in the main process to workers, or back, found
 // by the names of the iterators. A trace need not record the number of workers.
 func loadsElsewhere(was, now traceSide) (stoker.Change, bool) {
-	const single, several = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
+	const single, several = "SingleProcessDataLoaderIter", "MultiProcessingDataLoaderIter"
 	switch {
 	case was.hasName(single) && !was.hasName(several) && now.hasName(several) && !now.hasName(single):
 		return stoker.Change{Setting: stoker.NumWorkers, From: 0}, true

@@ -98,7 +98,7 @@ func TestKernelNames(t *testing.T) {
 		"ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x3_tn", "volta_sgemm_128x64_nn", "sm80_xmma_gemm_f32f32_tf32f32_f32_nn",
 		"sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64x8", "nvjet_hsh_128x256_64x4", "Cijk_Ailk_Bljk_HHS_BH_MT128x128x16_MI16x16x16x1",
 		"m_grouped_fp8_gemm", "my_gemm", "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>", "ncclDevKernel_AllReduce_Sum_f32",
-		"void at::native::reduce_kernel<512, 1>", "triton_poi_fused_add_0", "void flash_fwd_kernel<>",
+		"void at::native::reduce_kernel<512, 1>", "triton_poi_fused_addmm_relu_0", "void flash_fwd_kernel<>",
 	} {
 		l.work(recording.Kernel, at, at+10, name, -1)
 		at += 10

@@ -51,9 +51,9 @@ func (t *filler) findIterators() (single, several bool) {
 		if kinds[name] == 0 {
 			text := t.t.Names[name]
 			switch {
-			case strings.Contains(text, "_SingleProcessDataLoaderIter"):
+			case strings.Contains(text, "SingleProcessDataLoaderIter"):
 				kinds[name] = 2
-			case strings.Contains(text, "_MultiProcessingDataLoaderIter"):
+			case strings.Contains(text, "MultiProcessingDataLoaderIter"):
 				kinds[name] = 3
 			default:
 				kinds[name] = 1

@@ -33,9 +33,9 @@ func blocksAlways(name string) bool {
 // sourceOf returns who prepares the batch for which a span waits.
 func sourceOf(name string) source {
 	switch {
-	case strings.Contains(name, "_MultiProcessing"):
+	case strings.Contains(name, "MultiProcessing"):
 		return others
-	case strings.Contains(name, "_SingleProcess"):
+	case strings.Contains(name, "SingleProcess"):
 		return itself
 	}
 	return unnamed

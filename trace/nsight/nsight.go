@@ -91,6 +91,12 @@ func (r *reader) warnOfCut() {
 
 // foreign refuses databases of others.
 func (r *reader) foreign() error {
+	if r.db.tables["StringTable"] != nil && r.db.tables["StringIds"] == nil { // its tables of kernels are others
+		return &ForeignError{
+			"a database of nvprof (.nvvp)",
+			"record with nsys profile COMMAND, and export that: nsys export --type sqlite FILE.nsys-rep",
+		}
+	}
 	for _, t := range eventTables {
 		if r.db.tables[t] != nil {
 			return nil

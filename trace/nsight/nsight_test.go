@@ -335,6 +335,7 @@ func TestRefuses(t *testing.T) {
 		"hot":         {hot, "in the middle of writing"},
 		"foreign":     {foreign(t, folder, "moz_places", "cookies"), "did not write (its tables: cookies, moz_places)"},
 		"rocpd":       {foreign(t, folder, "rocpd_kernel_dispatch_00ab"), "a rocpd database of rocprofv3"},
+		"nvprof":      {foreign(t, folder, "StringTable", "CUPTI_ACTIVITY_KIND_RUNTIME"), "a database of nvprof (.nvvp)"},
 		"rocprof":     {foreign(t, folder, "KERN"), "a database of rocprof"},
 		"msprof":      {foreign(t, folder, "CANN_API", "TASK"), "a database of Ascend's profiler"},
 		"no events":   {variant(t, "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL", "DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY", "DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME", "DROP TABLE NVTX_EVENTS", "DROP TABLE OSRT_API"), "without any table of CUDA"},

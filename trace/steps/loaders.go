@@ -18,8 +18,8 @@ func ListLoaders(t *recording.Timeline, processes []recording.Process) (out []re
 		}
 		pid := t.Threads[t.Host.Thread[i]].PID
 		is := seen[pid]
-		is.single = is.single || strings.Contains(name, "_SingleProcessDataLoaderIter")
-		is.several = is.several || strings.Contains(name, "_MultiProcessingDataLoaderIter")
+		is.single = is.single || strings.Contains(name, "SingleProcessDataLoaderIter")
+		is.several = is.several || strings.Contains(name, "MultiProcessingDataLoaderIter")
 		seen[pid] = is
 	}
 	for _, p := range processes {
