@@ -41,8 +41,9 @@ func FamilyOf(name string) Family {
 	if strings.HasPrefix(name, "triton__") {
 		return Other // a compiler's kernel with its arguments for a name: it may be a matrix product
 	}
-	for _, kind := range []string{"triton_poi_", "triton_red_", "triton_per_"} { // pointwise work and reductions of PyTorch's
-		if strings.HasPrefix(name, kind) { // compiler, behind what they are named after: "addmm" is another kernel
+	// pointwise work and reductions of PyTorch's compiler, whatever they are named after: "addmm" is another kernel
+	for _, kind := range []string{"triton_poi_", "triton_red_", "triton_per_"} {
+		if strings.HasPrefix(name, kind) {
 			return Fused
 		}
 	}

@@ -49,7 +49,8 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		return nil
 	}
 	lead := &diagnose.Lead{
-		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, withSaving(l, best), steps),
+		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(),
+		Most:  mostOf(l, withSaving(l, best), steps),
 		Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
 	}
 	if !best.Name.ComesOnce() {

@@ -46,7 +46,7 @@ const fewLaunches = 10
 // 5 to 20 us.
 const (
 	slowLaunch     = 50e-6 // seconds from launch to launch, above which launching alone is not what takes them
-	noLaunch       = 1e-3  // seconds from launch to launch, above which no host launches so slowly: it does something else
+	noLaunch       = 1e-3  // seconds from launch to launch, above which the host does something else
 	besideLaunches = 2.0   // times as many looks at the program's own work as at launching it has at least
 	leastBeside    = 0.1   // the share of the looks that find the thread at such work, at least
 )
