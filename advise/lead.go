@@ -78,8 +78,8 @@ func (f Fix) readsLess() bool {
 	return slices.ContainsFunc(f.Changes, func(c stoker.Change) bool { return c.Setting == stoker.SyncEvery })
 }
 
-// doubtReads keeps it back to read values less often, beside other work of the host that costs more: that work may be
-// about them. What it brings is bounded as well: no step gets shorter than the host's own work.
+// doubtReads moves changes that read values less often to the doubtful ones if other work of the host costs more: that
+// work may need them. It bounds their gain as well: no step gets shorter than the host's own work.
 func (a adviser) doubtReads(plan Plan, most float64) Plan {
 	var fixes []Fix
 	for _, f := range plan.Fixes {

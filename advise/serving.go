@@ -78,7 +78,7 @@ const keepOnDevice = "keep on the device what requests share (weights, tables): 
 // launchesPerRead is how many launches a read of the device has in a pass, from which fewer of them pay as well. [J]
 const launchesPerRead = 4
 
-// allUsed is the share of the cores that a server may run on, from which nothing beside it finds one. [J]
+// allUsed is the share of the cores that a server may run on, from which it has no core left. [J]
 const allUsed = 0.85
 
 func (a adviser) usesAllCores() bool {

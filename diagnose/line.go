@@ -98,7 +98,7 @@ type LoopLine struct {
 	Seconds, Asleep float64
 	Locked          float64 // of Asleep, seconds of waiting for a lock that another thread has
 	Holds           Kind    // of a server's line on which a thread sleeps: by the libraries that it calls; "" unknown
-	Blocks          bool    // a server's event loop stands still meanwhile
+	Blocks          bool    // a server's event loop is blocked meanwhile
 }
 
 // FirstOf is the line with most time among those of some kinds; false without one.
@@ -194,7 +194,7 @@ func (l LoopLines) BeforeLock() (LoopLine, bool) {
 	return LoopLine{}, false
 }
 
-// mostWaits is the share of all coroutines' waits from which one line of the program is where they wait. [J]
+// mostWaits is the share of the time of all suspended coroutines from which one line of the program is named. [J]
 const mostWaits = 0.5
 
 // Gate is the program's line at which most of all coroutines wait for a lock or a semaphore; false without one.

@@ -16,7 +16,7 @@ const (
 	unseenSkipped = 50    // batches in a row if no clock says what the device did
 	littleWork    = 0.1   // of a step's work, or of the time if nothing has worked yet
 	someWork      = 0.5   // of a step's work
-	coarse        = 2.0   // seconds in which a meter also sees what lies before and behind
+	coarse        = 2.0   // seconds in which a meter also counts work before and after
 	copiesMeter   = 0.05  // share of the time with a kernel, or with a copy of discarded batches
 	busiestSteps  = 0.975 // of all steps are shorter than one that works, if no optimizer identifies those
 )

@@ -66,7 +66,7 @@ func (l Loading) String() string {
 const LoaderFile = "torch/utils/data/dataloader.py"
 
 // EventLoopFile is where asyncio calls what an event loop runs, as a Place names it. Without a line, as the first place
-// of a stack, it says that the loop runs it, and stands still meanwhile.
+// of a stack, it says that the loop runs it, and is blocked meanwhile.
 const EventLoopFile = "asyncio/events.py"
 
 // Stack is where threads were seen while they prepared a batch, or where a trainer's own thread
@@ -80,7 +80,7 @@ type Stack struct {
 	Native  string  // what the innermost line calls, by its text: native code has no frame; "" unknown
 	Asleep  bool    // neither running nor waiting for a core
 	Awaits  Awaits  // what a thread asleep waits for, if the kernel tells
-	OnLoop  bool    // an event loop runs it, and stands still meanwhile
+	OnLoop  bool    // an event loop runs it, and is blocked meanwhile
 	Seconds float64 // total time of all threads there
 }
 

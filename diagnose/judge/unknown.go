@@ -189,8 +189,8 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 	return heldAtLine(c)
 }
 
-// heldAtLine is the same where no step was seen: one line of the program has most of the launching thread's looks, and
-// waits there for a device that idles much.
+// heldAtLine returns the same evidence if no step was seen: the launching thread is mostly blocked at one line of the
+// program, by a device that idles much.
 func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 	line, found := c.LoopLines.FirstOf(diagnose.DeviceWait)
 	if c.HasSteps || c.HasUnfedSteps || !found || line.Own.File == "" || !(c.LoopLines.Looks >= diagnose.FewLooks) ||
@@ -203,8 +203,7 @@ func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 		diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
 }
 
-// From these shares of the launching thread's looks, and of the device's time, waiting for it is named where no step
-// was seen. [J]
+// The shares of the launching thread's samples, and of the device's idle time, from which heldAtLine has evidence. [J]
 const (
 	mostlyHeld    = 0.5
 	idleWhileHeld = 0.2

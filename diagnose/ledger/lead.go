@@ -12,8 +12,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// withSaving adds to the row of checkpoints what the host does beside them in the same function of the program: copies
-// of the state that it makes for them.
+// withSaving adds to the row of checkpoints the host's other time in the same function of the program: copies of the
+// state that it makes for them.
 func withSaving(l diagnose.Ledger, r *diagnose.Row) *diagnose.Row {
 	between := l.Find(diagnose.RowBetween)
 	function := func(line diagnose.Line) string {

@@ -41,7 +41,7 @@ func TestWhoAsksForInput(t *testing.T) {
 	}
 }
 
-// What a function does beside saving, as copying the state, goes with the checkpoint.
+// The copies of the state that a function makes before it saves go with the checkpoint.
 func TestSavingWithItsCopies(t *testing.T) {
 	saves := recording.Place{File: "/train.py", Line: 70, Function: "Manager.save"}
 	copies := recording.Place{File: "/train.py", Line: 69, Function: "Manager.save.<locals>.<dictcomp>"}

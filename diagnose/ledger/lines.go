@@ -253,7 +253,7 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 	switch r.Name {
 	case diagnose.RowCheckpoint:
 		line, found = seen.FirstOf(diagnose.Saving)
-	case diagnose.RowTail: // the looks may be those of the loop's last seconds
+	case diagnose.RowTail: // the samples may be those of the loop's last seconds
 		found = seen.Seconds >= diagnose.NamedLine*r.Seconds
 	case diagnose.RowStartUp:
 		work, seconds := diagnose.BusiestFunction(seen.Lines, func(line diagnose.LoopLine) bool {

@@ -67,7 +67,7 @@ func (l filler) findLines() []diagnose.Line {
 			}
 		}
 	}
-	// while one worker has a lock, the others do nothing: what it does meanwhile has the larger share at most
+	// one worker has the lock and the others are blocked: the lock comes first, though its owner's line may have more
 	held := func(line diagnose.Line) int {
 		if line.Kind == diagnose.FileLock && line.Share.Low >= diagnose.SlowLine {
 			return 1

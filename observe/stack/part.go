@@ -214,7 +214,7 @@ var preparers = []string{
 	"torchaudio/", "librosa/", "PIL/", "skimage/", "pandas/core/", "tokenizers/", "transformers/tokenization",
 }
 
-// onEventLoop reports whether an event loop calls a function, by those around it: it stands still meanwhile.
+// onEventLoop reports whether an event loop calls a function, by those around it: it is blocked meanwhile.
 func onEventLoop(outer []place) bool {
 	for i := range outer {
 		if c := outer[i].code; c != nil && startsWithAny(c.file, asyncLoops) {

@@ -53,7 +53,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// A server's line that an event loop calls is marked: the loop stands still meanwhile. What the loop's own thread waits for is not.
+// A server's line that an event loop calls is marked: the loop is blocked meanwhile. What the loop's own thread waits for is not.
 func TestALineOnTheEventLoop(t *testing.T) {
 	for want, frames := range map[string][]string{
 		"asyncio/events.py  /app.py predict": {"/app.py predict", "starlette/routing.py app", "asyncio/events.py Handle._run", "/app.py main"},

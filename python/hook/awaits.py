@@ -93,7 +93,7 @@ class Awaits(object):
         self.sum("thread" if is_of_thread(waiter) else who, frames, ns)
 
     def add_pools(self, ns, turn):
-        """Pools of threads in which calls wait for their turn: where one of the threads is, as long as each call waits."""
+        """Pools of threads in which calls wait for their turn: the frames of one of its threads, for as long as each call is queued."""
         pools = {}
         for thread, calls in list(getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", {}).items()):
             if calls.qsize() > 0:
