@@ -501,13 +501,13 @@ func (g *gain) checkWaits() string {
 	return "waits are not the limit: this is gpu-bound"
 }
 
-// describeSteps says how little of a program's steps a file shows.
+// describeSteps says how few of a program's steps are judged: the file may hold others, as a first one.
 func (g *gain) describeSteps() string {
 	n := len(g.costs.Window.Steps)
 	if n == 0 || !g.run.Facts.MarksSteps() {
 		return "the file marks no steps"
 	}
-	return "the file holds " + quantity.Many(n, "step") + " alone"
+	return "only " + quantity.Many(n, "step") + quantity.Ending(n, " is judged", " are judged")
 }
 
 // isLikely reports whether the likely case gains enough for the worst and the best to be played.

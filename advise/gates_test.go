@@ -246,7 +246,7 @@ func TestGraphsTakeMemory(t *testing.T) {
 
 func TestFewStepsAreCounted(t *testing.T) {
 	for rule, want := range map[string]string{
-		"ProfilerStep marks": "the file holds 1 step alone", recording.WholeRecording: "the file marks no steps",
+		"ProfilerStep marks": "only 1 step is judged", recording.WholeRecording: "the file marks no steps",
 		recording.OnePass + " 5 layers": "the file marks no steps",
 	} {
 		g := gain{evidence: evidence{adviser: adviser{run: &recording.Run{}}}}
