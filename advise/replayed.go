@@ -435,16 +435,16 @@ func (g *gain) addRest(rest float64) {
 
 // mindOfWorkers is what to look at before num_workers is changed; "" if it is not.
 func mindOfWorkers(t *replay.Trace, v diagnose.Verdict, changes []stoker.Change) string {
-	if !slices.ContainsFunc(changes, func(c stoker.Change) bool { return c.Setting == stoker.NumWorkers }) {
+	at := slices.IndexFunc(changes, func(c stoker.Change) bool { return c.Setting == stoker.NumWorkers })
+	if at < 0 {
 		return ""
 	}
-	said := []string{v.Grounds.UnknownData(), sayFewer(t, changes)}
+	said := []string{v.Grounds.UnknownData(), sayFewer(t, changes, at)}
 	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), ". ")
 }
 
-// sayFewer says how many of the workers that are asked for do as much, if half of them do; "" if they do not.
-func sayFewer(t *replay.Trace, changes []stoker.Change) string {
-	at := slices.IndexFunc(changes, func(c stoker.Change) bool { return c.Setting == stoker.NumWorkers })
+// sayFewer says how many of the workers that changes[at] asks for do as much, if half of them do; "" if they do not.
+func sayFewer(t *replay.Trace, changes []stoker.Change, at int) string {
 	if !t.Loads() {
 		return "no batch is loaded in the steps that are replayed: num_workers changes nothing there"
 	}

@@ -140,7 +140,7 @@ var HoldRequests = []Kind{Held, Timer, Service, Blocking, Pieces, OnePool, Threa
 // OfLoader are the kinds of all that a loader does in the launching thread.
 var OfLoader = []Kind{Awaiting, HandOver, Sampling, StartingWorkers, EndingWorkers}
 
-// OfCode are the kinds of work that Python does, or native code that it calls. What it is for is unknown.
+// OfCode are the kinds of work in Python, or in native code that it calls, of unknown purpose.
 var OfCode = []Kind{Code, HostCode, Looping, Elements, Arrays, Joining, Converting, Searching}
 
 // IsWait reports whether the launching thread does not work on a line of the kind, but is in its loader or awaits the

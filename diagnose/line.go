@@ -103,10 +103,13 @@ type LoopLine struct {
 
 // FirstOf is the line with most time among those of some kinds; false without one.
 func (l LoopLines) FirstOf(kinds ...Kind) (LoopLine, bool) {
-	for _, line := range l.Lines {
-		if slices.Contains(kinds, line.Kind) {
-			return line, true
-		}
+	return firstOf(l.Lines, func(line LoopLine) bool { return slices.Contains(kinds, line.Kind) })
+}
+
+// firstOf is the first line for which a condition holds; false without one.
+func firstOf(lines []LoopLine, holds func(LoopLine) bool) (LoopLine, bool) {
+	if i := slices.IndexFunc(lines, holds); i >= 0 {
+		return lines[i], true
 	}
 	return LoopLine{}, false
 }
@@ -173,12 +176,7 @@ const blocksMuch = 0.2
 
 // FirstPieces is where coroutines wait for the pieces of answers, if they do that for much of the time; false if not.
 func (l LoopLines) FirstPieces() (LoopLine, bool) {
-	for _, line := range l.Awaits {
-		if line.Kind == Pieces && line.Share.Point >= NamedLine {
-			return line, true
-		}
-	}
-	return LoopLine{}, false
+	return firstOf(l.Awaits, func(line LoopLine) bool { return line.Kind == Pieces && line.Share.Point >= NamedLine })
 }
 
 // BeforeLock is the line on which coroutines wait for a lock longer than its owner does on the line that FirstHeld
@@ -199,12 +197,9 @@ const mostWaits = 0.5
 
 // Gate is the program's line at which most of all coroutines wait for a lock or a semaphore; false without one.
 func (l LoopLines) Gate() (LoopLine, bool) {
-	for _, line := range l.Awaits {
-		if line.Own.File != "" && line.Locked > line.Seconds/2 && line.Share.Point > mostWaits {
-			return line, true
-		}
-	}
-	return LoopLine{}, false
+	return firstOf(l.Awaits, func(line LoopLine) bool {
+		return line.Own.File != "" && line.Locked > line.Seconds/2 && line.Share.Point > mostWaits
+	})
 }
 
 // FirstWork is the line with most time of the kind of work that takes a server's host most; false without one. A line
@@ -254,10 +249,7 @@ func (l LoopLines) SecondsAt(at LoopLine) (seconds float64) {
 // BusiestFunction returns the first line of the function with most time, of the lines that count, and the seconds of
 // these in it. Work of a function may lie on several lines, and in functions inside of it, as comprehensions are.
 func BusiestFunction(lines []LoopLine, counts func(LoopLine) bool) (LoopLine, float64) {
-	return busiest(lines, counts, func(function string) string {
-		outer, _, _ := strings.Cut(function, ".<locals>")
-		return outer
-	})
+	return busiest(lines, counts, func(function string) string { return recording.Place{Function: function}.Outer() })
 }
 
 // BusiestClass does so for the functions of a class together, and those that are in none one by one.

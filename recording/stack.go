@@ -20,6 +20,16 @@ type Place struct {
 // Own reports whether the place is in the program's own code.
 func (p Place) Own() bool { return p.File != "" && strings.ContainsRune("/.<", rune(p.File[0])) }
 
+// Outer is the function, or the one that it is defined in: a comprehension's is that around it.
+func (p Place) Outer() string {
+	outer, _, _ := strings.Cut(p.Function, ".<locals>")
+	return outer
+}
+
+// TakesPieces reports whether it is Starlette's function that asks a plain generator for each piece of an answer in a
+// thread.
+func (p Place) TakesPieces() bool { return p.Function == "iterate_in_threadpool" }
+
 // Imports reports whether the place is Python's own, where it loads a module.
 func (p Place) Imports() bool { return strings.HasPrefix(p.File, "frozen importlib") }
 

@@ -236,7 +236,7 @@ func TestArgumentsOfRows(t *testing.T) {
 			if text := printed(t, dialect, fix); !strings.Contains(text, words) {
 				t.Errorf("%s in %s: %q, want %q", row, dialect, text, words)
 			}
-			fix.Notes = []string{"stoker pack FOLDER"} // says how: nobody searches for a setting
+			fix.Notes = []string{"stoker pack FOLDER"} // a command: there is no setting to name
 			if text := printed(t, dialect, fix); strings.Contains(text, "no setting") || !strings.Contains(text, "# stoker pack") {
 				t.Errorf("%s in %s: %q", row, dialect, text)
 			}

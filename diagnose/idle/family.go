@@ -41,7 +41,7 @@ func FamilyOf(name string) Family {
 	if strings.HasPrefix(name, "triton__") {
 		return Other // a compiler's kernel with its arguments for a name: it may be a matrix product
 	}
-	// pointwise work and reductions of PyTorch's compiler, whatever they are named after: "addmm" is another kernel
+	// pointwise kernels and reductions of PyTorch's compiler have names of operators that are not in them, as addmm
 	for _, kind := range []string{"triton_poi_", "triton_red_", "triton_per_"} {
 		if strings.HasPrefix(name, kind) {
 			return Fused

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -16,11 +15,9 @@ import (
 // state that it makes for them.
 func withSaving(l diagnose.Ledger, r *diagnose.Row) *diagnose.Row {
 	between := l.Find(diagnose.RowBetween)
-	function := func(line diagnose.Line) string {
-		name, _, _ := strings.Cut(line.Own.Function, ".<locals>")
-		return line.Own.File + " " + name
-	}
-	if r.Name != diagnose.RowCheckpoint || r.Line.Own.File == "" || function(r.Line) != function(between.Line) {
+	saves, works := r.Line.Own, between.Line.Own
+	sameFunction := saves.File != "" && saves.File == works.File && saves.Outer() == works.Outer()
+	if r.Name != diagnose.RowCheckpoint || !sameFunction {
 		return r
 	}
 	both := *r

@@ -40,11 +40,6 @@ const (
 // limitsThreads reports whether a function belongs to anyio's limit on threads, which Starlette uses.
 func limitsThreads(p recording.Place) bool { return strings.HasPrefix(p.Function, "CapacityLimiter.") }
 
-// makesPieces reports whether a function takes each piece of an answer from a plain generator, by a thread's turn.
-func makesPieces(p recording.Place) bool {
-	return strings.HasSuffix(p.Function, "iterate_in_threadpool")
-}
-
 // ofDevice reports whether a stack is within a pass of the model, or a call of the device.
 func ofDevice(s recording.Stack) bool {
 	return slices.ContainsFunc(s.Places, isForward) || slices.Contains(diagnose.OfDevice, kindOfServer(s))
@@ -56,7 +51,7 @@ func kindOfAwait(s recording.Stack) (waitKind, diagnose.Kind) {
 	switch {
 	case slices.ContainsFunc(s.Places, limitsThreads):
 		return holds, diagnose.ThreadPool
-	case slices.ContainsFunc(s.Places, makesPieces):
+	case slices.ContainsFunc(s.Places, recording.Place.TakesPieces):
 		return holds, diagnose.Pieces
 	case s.Awaits == recording.OfPool && (ofDevice(s) || !slices.ContainsFunc(s.Places, recording.Place.Own)):
 		return idles, "" // the model's own pool, or one whose threads take the next call

@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// A parent that waits for a child at a time, one for each job, is told so. Workers that stay, a loader's, and children beside
-// one another are none of that.
+// A parent that starts one child after the other, each for a job, is recognized. Workers that stay, those of a loader and
+// children that run at the same time are not.
 func TestAProcessForEachJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		children int

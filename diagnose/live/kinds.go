@@ -247,13 +247,13 @@ var waitNames = []nameRow{
 }
 
 // nameKind is the kind that the name of a program's function tells, the innermost first; "" unknown. Of a callable
-// object the name of its class counts: that says what it does.
+// object the name of its class counts.
 func nameKind(places []recording.Place, rows []nameRow) diagnose.Kind {
 	for _, p := range slices.Backward(places) {
 		if !p.Own() {
 			continue
 		}
-		parts := strings.Split(strings.Split(p.Function, ".<locals>")[0], ".")
+		parts := strings.Split(p.Outer(), ".")
 		name := parts[len(parts)-1]
 		if len(parts) > 1 && slices.Contains(callables, name) {
 			name = parts[len(parts)-2]

@@ -37,8 +37,7 @@ func (l filler) findLines() []diagnose.Line {
 			if isOfLine(own, call) && kindOfLibrary(call) == "" {
 				call = recording.Place{}
 			}
-			function, _, _ := strings.Cut(own.Function, ".<locals>") // comprehensions are its own
-			kind, key := kindOf(s), fmt.Sprint(own.File, function, "\n", call.File)
+			kind, key := kindOf(s), fmt.Sprint(own.File, own.Outer(), "\n", call.File) // comprehensions are its own
 			// those are several calls, one after the other
 			if kind != diagnose.Request && kind != diagnose.Connection {
 				key += call.Function
@@ -150,7 +149,7 @@ func byClass(groups map[string]*group, all spent, looks float64) map[string]*gro
 // are one. [J]
 const moreTogether = 1.25
 
-// apartWork are kinds whose lines are each made cheaper by themselves, or of which nothing is known.
+// apartWork are kinds whose lines need a change each, and kinds of unknown work: byClass keeps their lines apart.
 var apartWork = []diagnose.Kind{
 	diagnose.Augmentation, diagnose.Code, diagnose.Waits, diagnose.Request, diagnose.Connection, diagnose.Collate,
 	diagnose.Stacking,

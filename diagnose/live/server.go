@@ -490,7 +490,7 @@ func awaitsWork(s recording.Stack) bool {
 	return len(called) == len(s.Places) || startsWithAny(called[0].File, serves)
 }
 
-// runsLoop reports whether a library's function is one that a thread of its own runs an event loop in.
+// runsLoop reports whether a library's function runs an event loop in a thread of the library.
 func runsLoop(p recording.Place) bool { return strings.HasSuffix(p.Function, "_event_loop") }
 
 // atImport reports whether a stack is that of a module's own code, which runs once, before any request.

@@ -145,8 +145,8 @@ func PlacesOfCoroutine(frames []recording.Place) (into []recording.Place) {
 			continue
 		}
 		switch n := len(into); {
-		case f.Own(), f.Function == ofPieces:
-			into, pieces = into[:0], f.Function == ofPieces
+		case f.Own(), f.TakesPieces():
+			into, pieces = into[:0], f.TakesPieces()
 		case n > 0 && (into[0].Own() || pieces):
 			into = into[:min(n, 2)]
 		default:
@@ -156,9 +156,6 @@ func PlacesOfCoroutine(frames []recording.Place) (into []recording.Place) {
 	}
 	return into
 }
-
-// ofPieces is Starlette's function that asks a plain generator for each piece of an answer in a thread.
-const ofPieces = "iterate_in_threadpool"
 
 // IsOwn reports whether a file, as Python names it, is the program's own.
 func IsOwn(file string) bool {

@@ -76,7 +76,7 @@ func TestALineOnTheEventLoop(t *testing.T) {
 	}
 }
 
-// The line of the program and what it awaits are kept. Without such a line, the two innermost functions are.
+// A coroutine keeps the program's line and the function that it awaits, or else its two innermost functions.
 func TestPlacesOfACoroutine(t *testing.T) {
 	at := func(names ...string) (frames []recording.Place) {
 		for _, name := range names {
@@ -92,9 +92,9 @@ func TestPlacesOfACoroutine(t *testing.T) {
 		},
 		"own within own": {at("/srv/app.py", lib+"a.py", "/srv/own.py"), at("/srv/own.py")},
 		"an answer in pieces": {
-			append(at(lib+"starlette/responses.py"), recording.Place{File: lib + "starlette/concurrency.py", Line: 1, Function: ofPieces},
+			append(at(lib+"starlette/responses.py"), recording.Place{File: lib + "starlette/concurrency.py", Line: 1, Function: "iterate_in_threadpool"},
 				at(lib + "anyio/to_thread.py")[0], at(lib + "anyio/_backends/_asyncio.py")[0]),
-			append([]recording.Place{{File: "starlette/concurrency.py", Line: 1, Function: ofPieces}},
+			append([]recording.Place{{File: "starlette/concurrency.py", Line: 1, Function: "iterate_in_threadpool"}},
 				at("anyio/to_thread.py", "anyio/_backends/_asyncio.py")...),
 		},
 		"of libraries": {at(lib+"uvicorn/x.py", lib+"fastapi/a.py", lib+"starlette/b.py"), at("fastapi/a.py", "starlette/b.py")},
