@@ -83,12 +83,12 @@ test: build ## everything that needs neither PyTorch nor a GPU
 # Packages that start goroutines, and web, whose handlers net/http starts; of recording only what rewrites a file while it grows.
 # TestNoVerb... call every verb with every text, one after the other: they race with nothing. TestWatch... with a terminal look at a child, whose
 # memory and whose library's reader (muesli/cancelreader closes its file while it waits for it) are not what they are without the detector.
-# TestShown... judges all cases again and again in one goroutine.
+# TestShown... judges all cases again and again in one goroutine. -short leaves out the largest traces.
 .PHONY: race
 race: go ## the Go tests of what has goroutines, under the race detector (needs cc)
 	@$(call need,cc,gcc libc6-dev)
 	@packages="$$(grep -rlE --exclude-dir='.?*' --include='*.go' --exclude='*_test.go' '^[[:space:]]*go (func|[a-zA-Z.]+)\(' . | xargs -n1 dirname | sort -u | grep -vx ./recording)"; \
-		set -x; CGO_ENABLED=1 $(GO_TEST) --packages="./web $$(echo $$packages)" -- -timeout 1h -race -skip '^(TestNoVerb|TestHostile(Recordings|Traces|FileNames|ProcessNames)|TestWatchRestoresTheTerminal|TestWatchOnAHugeTerminal|TestShownForLongEnough)'
+		set -x; CGO_ENABLED=1 $(GO_TEST) --packages="./web $$(echo $$packages)" -- -timeout 1h -race -short -skip '^(TestNoVerb|TestHostile(Recordings|Traces|FileNames|ProcessNames)|TestWatchRestoresTheTerminal|TestWatchOnAHugeTerminal|TestShownForLongEnough)'
 	CGO_ENABLED=1 go test -timeout 1h -race -run '^TestTrim(Meanwhile)?$$' ./recording
 
 .PHONY: lint

@@ -7,10 +7,12 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/advise"
@@ -230,21 +232,19 @@ func TestNothingFromOutsideReachesATerminal(t *testing.T) {
 		t.Fatalf("only %d places with texts", len(paths))
 	}
 	plain, narrow := text.Style{}, text.Style{Colour: true, Width: 60}
-	styles := map[string][]text.Style{}
+	clean, styles := map[string]string{}, map[string][]text.Style{}
 	for name, face := range everyFace { // those that look the same in both are tried in one
 		var one, other bytes.Buffer
 		if styles[name] = []text.Style{plain, narrow}; errors.Join(face(&one, s, plain), face(&other, s, narrow)) == nil && one.String() == other.String() {
 			styles[name] = styles[name][:1]
 		}
+		clean[name] = one.String()
 	}
-	for _, at := range append([]string{""}, paths...) {
-		if poison.Into(&s, at) == 0 {
-			t.Fatalf("nothing at %s", at)
-		}
-		for name, face := range everyFace {
+	try := func(at string, faces []string) {
+		for _, name := range faces {
 			for _, style := range styles[name] {
 				var b bytes.Buffer
-				if err := face(&b, s, style); err != nil {
+				if err := everyFace[name](&b, s, style); err != nil {
 					continue // a format may reject a value that Stoker does not produce
 				}
 				if leak := poison.Leak(b.String()); leak != "" {
@@ -255,8 +255,47 @@ func TestNothingFromOutsideReachesATerminal(t *testing.T) {
 		if leak := poison.Leak(text.SumUp(s.Run, s.Verdict)); leak != "" {
 			t.Errorf("Line: %s stands raw: %s", at, leak)
 		}
-		poison.Out(&s, at)
 	}
+	if poison.Into(&s, "") == 0 {
+		t.Fatal("nothing holds a text")
+	}
+	try("all", slices.Collect(maps.Keys(everyFace)))
+	poison.Out(&s, "")
+	for part, paths := range partsOf(paths) { // each text of a part is tried with the faces that show any of it
+		for _, at := range paths {
+			if poison.Into(&s, at) == 0 {
+				t.Fatalf("nothing at %s", at)
+			}
+		}
+		var showing []string
+		for name, face := range everyFace {
+			var b bytes.Buffer
+			if err := face(&b, s, plain); err != nil || b.String() != clean[name] {
+				showing = append(showing, name)
+			}
+		}
+		if len(showing) == 0 {
+			t.Errorf("no face shows %s", part)
+		}
+		for _, at := range paths {
+			poison.Out(&s, at)
+		}
+		for _, at := range paths {
+			poison.Into(&s, at)
+			try(at, showing)
+			poison.Out(&s, at)
+		}
+	}
+}
+
+// partsOf groups places by the field of shown that they are in.
+func partsOf(paths []string) map[string][]string {
+	parts := map[string][]string{}
+	for _, at := range paths {
+		part := at[:strings.IndexAny(at+".", ".[")]
+		parts[part] = append(parts[part], at)
+	}
+	return parts
 }
 
 // What a whole run, trace and outcome print as JSON is valid by the published schemas.
