@@ -1,4 +1,4 @@
-"""What else may somebody buy? Starlette; features of 160 articles lie in SQLite."""
+"""What else may somebody buy? Starlette; features of 300 articles lie in SQLite."""
 
 import asyncio
 import os
@@ -14,8 +14,8 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-ARTICLES, CANDIDATES = 20_000, 160
-model = Net(0.020, 0.0001).eval()
+ARTICLES, CANDIDATES = 20_000, 300
+model = Net(0.010, 0.00002).eval()
 gpu = asyncio.Lock()
 
 

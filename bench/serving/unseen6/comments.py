@@ -1,4 +1,4 @@
-"""May a comment be shown? http.server; 800 rules of the editors, then the model."""
+"""May a comment be shown? http.server; 1,600 rules of the editors, then the model."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import torch
 from parts import Net, infer
 
-RULES = [rf"\b(?:word{n}|wo?rd{n}s)\s+(?:of|in|at)\s+\d{{1,{n % 5 + 2}}}(?:st|nd|th)?\b" for n in range(800)]
+RULES = [rf"\b(?:word{n}|wo?rd{n}s)\s+(?:of|in|at)\s+\d{{1,{n % 5 + 2}}}(?:st|nd|th)?\b" for n in range(1600)]
 COMMENT = "the match of word12 was over at 7 and nobody cared, see word5 in 12th place"
 model = Net(0.025, 0.001).eval()
 on_device = threading.Lock()

@@ -9,7 +9,7 @@ import torch
 from parts import Net, device, infer
 
 LAYERS, TOKENS = 24, 6
-PER_LAYER = 16 << 20  # bytes of keys and values
+PER_LAYER = 24 << 20  # bytes of keys and values
 
 
 class Memory:

@@ -59,9 +59,11 @@ TRUTHS = (
     Truth(  # huggingface/transformers 40520, huggingface/smolagents 1703
         "stop-strings", "letters.py", "--clients 2", (HOST, TOKENS),
         "FastAPI, transformers' generate: a stop string holds the customer's name, so its table over 12,000 tokens is made for each request.",
-        fix=rf"(?i)stop_?string|stopping|StopString|vocab|cache|\bonce\b|\bkeep\b|same (string|object|criteria)|{APART}",
+        fix=rf"(?i)stop_?string|stopping|StopString|vocab|\bcach(e|ed|ing) (it|its|the|them|what|a)\b|\bonce\b|\bkeep\b|same (string|object|criteria)|{APART}",
         line=r"model\.generate\(|stop_strings=", path="/letters",
-        repair=(('f"Dear {name}"', '"Dear customer"'),),
+        repair=(('tokenizer=tokenizer, stop_strings=[f"Dear {name}", "Yours sincerely"]', "stopping_criteria=ends"),
+                ("\ncustomers = ", "\nfrom transformers import StoppingCriteriaList, StopStringCriteria\n"
+                                   "ends = StoppingCriteriaList([StopStringCriteria(tokenizer, ['Dear customer', 'Yours sincerely'])])\ncustomers = ")),
     ),
     Truth(  # open-webui/open-webui 13031
         "forty-threads", "tickets.py", "", (WAITS,),
@@ -75,7 +77,7 @@ TRUTHS = (
     # Starlette.
     Truth(  # omnilib/aiosqlite 97
         "row-by-row", "basket.py", "--clients 3", (HOST, WAITS),
-        "Starlette: features of 160 articles are asked one by one of aiosqlite, each through another thread and back.",
+        "Starlette: features of 300 articles are asked one by one of aiosqlite, each through another thread and back.",
         fix=rf"(?i)one (query|statement|call|select|question|trip)|executemany|where id in|\bin \(|batch(ed)? (query|quer|look)|rows at once|at once|together|one by one|each article|join|cache|"
             rf"aiosqlite|sqlite|features\.of|\bquer(y|ies)\b|concurren|gather\(|{APART}",
         line=r"self\.db\.execute\(\"select|rows\.fetchone|features\.of\(|async def of", path="/recommend",
@@ -109,7 +111,7 @@ TRUTHS = (
     ),
     Truth(  # the re module keeps 512 expressions
         "rules", "comments.py", "--clients 3", (HOST,),
-        "http.server: 800 expressions are more than the 512 that re keeps, so each is compiled again for each comment.",
+        "http.server: 1,600 expressions are more than the 512 that re keeps, so each is compiled again for each comment.",
         fix=rf"(?i)re\.(search|compile)|compil|regular expression|expressions|\bregex|broken_rules|\brules\b|\bonce\b|{APART}", line=r"re\.search\(|def broken_rules|broken_rules\(",
         path="/comments", repair=(("    return [n for n, rule in enumerate(RULES) if re.search(rule, comment, re.IGNORECASE)]",
                                    "    return [n for n, rule in enumerate(COMPILED) if rule.search(comment)]"),
@@ -134,7 +136,7 @@ TRUTHS = (
     # aiohttp.
     Truth(  # python-jsonschema/jsonschema 277
         "schema", "tours.py", "--clients 3", (HOST,),
-        "aiohttp: jsonschema checks an order of 900 stops in Python, in the event loop.",
+        "aiohttp: jsonschema checks an order of 4,000 stops in Python, in the event loop.",
         fix=rf"(?i)jsonschema|schema|validat|\bcheck\b|fastjsonschema|pydantic|msgspec|compiled|{APART}", line=r"check\.validate\(", path="/tours",
         repair=(("    check.validate(tour)\n", ""),),
     ),
@@ -159,7 +161,7 @@ TRUTHS = (
         fix=r"(?i)pinned|pin_memory|pageable|non_blocking|(keep|leave|store|hold)[^.\"]{0,40}(in|on) the (device|GPU)|prefetch|overlap|\bstream\b|ahead|to_device|"
             r"\b(cop(y|ies)|transfers?|move)\b[^.\"]{0,40}(once|smaller|fewer|less)|fewer bytes|less to copy",
         line=r"device\(\)\.copy\(|def to_device|to_device\(", client="unseen4/clients.py rpc --method /books.Novels/Continue",
-        harmful=rf"{HARDWARE}|{GATHER}", repair=(("PER_LAYER = 16 << 20", "PER_LAYER = 16 << 10"),),
+        harmful=rf"{HARDWARE}|{GATHER}", repair=(("PER_LAYER = 24 << 20", "PER_LAYER = 24 << 10"),),
     ),
     # LitServe, BentoML.
     Truth(  # KempnerInstitute/KempnerForge 171, QwenLM/Qwen3-VL 131

@@ -12,7 +12,7 @@ from parts import Net, infer
 logging.basicConfig(level=logging.INFO)
 log = logging.getLogger("whales")
 torch.set_num_threads(1)
-model = Net(0.016, 0.0).eval()
+model = Net(0.010, 0.0).eval()
 gpu = asyncio.Lock()
 BANDS, FRAMES = 30, 33
 
