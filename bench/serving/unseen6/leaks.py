@@ -10,7 +10,7 @@ from parts import Net, infer
 from tornado.web import Application, RequestHandler
 
 tracemalloc.start()
-ILLNESSES = {f"illness {n}": {"latin": f"morbus {n}", "cure": ["water", f"salt {n}"], "share": n / 9} for n in range(9_000)}
+ILLNESSES = {f"illness {n}": {"latin": f"morbus {n}", "cure": ["water", f"salt {n}"], "share": n / 9} for n in range(2_500)}
 model = Net(0.030, 0.001).eval()
 gpu = ThreadPoolExecutor(1)
 

@@ -20,7 +20,7 @@ STOP = {
     },
 }
 TOUR = {"type": "object", "required": ["stops"], "properties": {"stops": {"type": "array", "items": STOP, "maxItems": 5000}, "car": {"type": "string"}}}
-EXAMPLE = [{"id": f"parcel {n}", "at": [n % 90 / 3, n % 50 / 7], "window": {"from": 8, "to": 17}, "weight": 1 + n % 9} for n in range(4000)]
+EXAMPLE = [{"id": f"parcel {n}", "at": [n % 90 / 3, n % 50 / 7], "window": {"from": 8, "to": 17}, "weight": 1 + n % 9} for n in range(2000)]
 model = Net(0.030, 0.001).eval()
 gpu = ThreadPoolExecutor(1)
 check = jsonschema.Draft202012Validator(TOUR)

@@ -131,12 +131,12 @@ TRUTHS = (
         "Tornado: after each answer tracemalloc takes a snapshot of all that is allocated, and compares it with the one before.",
         fix=rf"(?i)tracemalloc|snapshot|compare_to|\blook\b|leaks|on_finish|less often|not (for|in|after) each|every (few|\d+)|{APART}",
         line=r"take_snapshot\(|compare_to\(|def look|\.look\(|def on_finish", path="/leaves",
-        repair=(("        self.leaks.look()", "        pass"), ("\ntracemalloc.start()", "")),
+        repair=(("        self.leaks.look()", "        pass"),),
     ),
     # aiohttp.
     Truth(  # python-jsonschema/jsonschema 277
         "schema", "tours.py", "--clients 3", (HOST,),
-        "aiohttp: jsonschema checks an order of 4,000 stops in Python, in the event loop.",
+        "aiohttp: jsonschema checks an order of 2,000 stops in Python, in the event loop.",
         fix=rf"(?i)jsonschema|schema|validat|\bcheck\b|fastjsonschema|pydantic|msgspec|compiled|{APART}", line=r"check\.validate\(", path="/tours",
         repair=(("    check.validate(tour)\n", ""),),
     ),
