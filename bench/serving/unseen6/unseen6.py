@@ -179,9 +179,9 @@ TRUTHS = (
     ),
     # Healthy, or idle for no fault.
     Truth(
-        "bones", "xrays.py", "--clients 24", (DEVICE,),
-        "Ray Serve: batches of eight of 24 requests, 440 ms each, one after another: healthy.",
-        harmful=WAITING, path="/bones", seconds=28,
+        "choir", "choir.py", "", (DEVICE,),
+        "websockets: batches of six of 18 singers, 360 ms each, one after another: healthy.",
+        harmful=WAITING, client="unseen3/clients.py ws --clients 18",
     ),
     Truth(
         "tiles", "tiles.py", "--clients 3", (DEVICE,),
