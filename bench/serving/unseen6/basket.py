@@ -1,4 +1,4 @@
-"""What else may somebody buy? Starlette; features of 300 articles lie in SQLite."""
+"""What else may somebody buy? Starlette; SQLite has features of 300 articles."""
 
 import asyncio
 import os

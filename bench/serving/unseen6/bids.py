@@ -1,4 +1,4 @@
-"""What is an advertisement worth? Tornado; what has come is judged together, at each tick."""
+"""The worth of an advertisement. Tornado; what has come is judged together, at each tick."""
 
 import asyncio
 import sys

@@ -1,6 +1,6 @@
 """Loads that ../load.py does not have: python bench/serving/unseen6/clients.py fresh|polls --port PORT --seconds S [--clients N].
 
-fresh   each request has a connection of its own, and one that fails is made again
+fresh   each request opens a connection, and one that fails is made again
 polls   N clients ask the model, and POLLS more ask for news, which they get late
 """
 

@@ -1,4 +1,4 @@
-"""What happens in a clip? LitServe; the model looks at eight frames."""
+"""What happens in a clip? LitServe; the model sees eight frames."""
 
 import os
 import sys

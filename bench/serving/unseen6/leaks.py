@@ -1,4 +1,4 @@
-"""Is a leaf ill? Tornado; somebody looks for a leak, and has what was allocated listed after each request."""
+"""Is a leaf ill? Tornado; somebody hunts a leak, and has all allocations listed after each request."""
 
 import asyncio
 import sys

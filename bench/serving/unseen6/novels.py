@@ -1,4 +1,4 @@
-"""A novel goes on. gRPC with threads; what the model remembers of a long text lies in the host's memory."""
+"""Writes the next words of a novel. gRPC with threads; keys and values of a long text are in the host's memory."""
 
 import sys
 import threading

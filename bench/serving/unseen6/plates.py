@@ -1,4 +1,4 @@
-"""What is on a plate, and how many calories? Flask, gunicorn; a worker ends after a few requests, since memory leaked once."""
+"""Dishes on a plate, and their calories. Flask, gunicorn; a worker ends after a few requests, since memory leaked once."""
 
 import os
 import sys

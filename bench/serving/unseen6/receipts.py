@@ -1,4 +1,4 @@
-"""What stands on a receipt? Flask behind waitress, with spans of OpenTelemetry."""
+"""Reads receipts. Flask behind waitress, with spans of OpenTelemetry."""
 
 import json
 import os

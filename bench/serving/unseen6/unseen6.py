@@ -139,7 +139,7 @@ TRUTHS = (
         line=r"PeriodicCallback\(|def flush|await self\.auction\.bid|self\.open\.append|def bid", harmful=WAITING, path="/bids",
         repair=(("TICK, MOST = 220", "TICK, MOST = 5"),),
     ),
-    Truth(  # the documents of tracemalloc say what it costs
+    Truth(  # the documents of tracemalloc name the cost
         "leak-hunt", "leaks.py", "--clients 3", (HOST,),
         "Tornado: after each answer tracemalloc takes a snapshot of all that is allocated, and compares it with the one before.",
         fix=rf"(?i)tracemalloc|snapshot|compare_to|\blook\(|leaks|on_finish|less often|not (for|in|after) each|every (few|\d+)|{APART}",
@@ -155,7 +155,7 @@ TRUTHS = (
     ),
     Truth(
         "crops", "parcels.py", "--clients 2", (ONE,),
-        "aiohttp: one model finds 16 labels, and another reads each of them in a pass of its own.",
+        "aiohttp: one model finds 16 labels, and another reads them in 16 passes.",
         fix=r"(?i)batch|stack|together|one pass|concat|at once|\bcrops\b", harmful=rf"{HOSTS}|{MORE_WAIT}", path="/labels",
         repair=(("        for crop in crops:\n            out = infer(self.reader, crop[None])\n            labels.append",
                  "        for out in infer(self.reader, torch.stack(crops)):\n            labels.append"),),
@@ -172,12 +172,12 @@ TRUTHS = (
     ),
     Truth(  # transformers' offloaded cache
         "cache-offloaded", "novels.py", "--clients 3", ("transfer-bound",),
-        "gRPC: keys and values of 24 layers lie in pageable memory of the host, and go to the device layer by layer for each token.",
+        "gRPC: keys and values of 24 layers are in pageable memory of the host, and go to the device layer by layer for each token.",
         fix=r"(?i)pinned|pin_memory|pageable|non_blocking|(keep|leave|store|hold)[^.\"]{0,40}(in|on) the (device|GPU)|prefetch|overlap|"
             r"\bstream\b|ahead|to_device|"
             r"\b(cop(y|ies)|transfers?|move)\b[^.\"]{0,40}(once|smaller|fewer|less)|fewer bytes|less to copy",
         line=r"device\(\)\.copy\(|def to_device|to_device\(", client="unseen4/clients.py rpc --method /books.Novels/Continue",
-        harmful=rf"{HARDWARE}|{GATHER}", repair=(("PER_LAYER = 24 << 20", "PER_LAYER = 24 << 10"),),
+        harmful=RESULTS, repair=(("PER_LAYER = 24 << 20", "PER_LAYER = 24 << 10"),),
     ),
     # LitServe, BentoML.
     Truth(  # KempnerInstitute/KempnerForge 171, QwenLM/Qwen3-VL 131
