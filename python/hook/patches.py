@@ -239,7 +239,9 @@ lend.beside.append(fetches.Collate.__call__)
 ANY_PROGRAM = {
     "http.server": _patch_engine("patch_http"),
     "aiohttp.web_protocol": _patch_engine("patch_aiohttp"),
+    "aiohttp.web_ws": _patch_engine("patch_aiohttp_sockets"),
     "tornado.web": _patch_engine("patch_tornado"),
+    "tornado.websocket": _patch_engine("patch_tornado_sockets"),
     "grpc": _patch_engine("patch_grpc_coroutines"),
     "grpc._server": _patch_engine("patch_grpc"),
     "uvicorn.protocols.websockets.websockets_impl": _patch_engine("patch_uvicorn_sockets"),

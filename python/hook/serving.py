@@ -195,11 +195,11 @@ def patch_http(module):
     lend.put_in_place(((handler, "parse_request", _parse_in_place_of), (handler, "handle_one_request", _handle_one_in_place_of)))
 
 
-def _counted(original, asked):
-    """Make a coroutine function that counts a request for each call. asked returns the method and the path, of its arguments."""
+def _counted(original, begins):
+    """Make a coroutine function that counts a request for each call. begins is given its arguments, and tells which."""
 
     async def call(*args, **kwargs):
-        begun = begin_in_torch(*asked(*args))
+        begun = begins(*args)
         try:
             return await original(*args, **kwargs)
         finally:
@@ -209,8 +209,25 @@ def _counted(original, asked):
     return call
 
 
+@guarded
+def begin_http(request):
+    """A request came to aiohttp or Tornado; None of one that opens a websocket: its messages are counted one by one."""
+    headers = getattr(request, "headers", None) or {}
+    if (headers.get("Upgrade") or "").lower() == "websocket":
+        return None
+    return begin_in_torch(request.method, request.path)
+
+
 def _handle_request_in_place_of(original):
-    return _counted(original, lambda handler, request, *_: (request.method, request.path))
+    answered = _counted(original, lambda handler, request, *_: begin_http(request))
+
+    async def _handle_request(self, request, *args, **kwargs):
+        try:
+            return await answered(self, request, *args, **kwargs)
+        finally:
+            end_socket(request)
+
+    return _handle_request
 
 
 def patch_aiohttp(module):
@@ -218,7 +235,7 @@ def patch_aiohttp(module):
 
 
 def _execute_request_in_place_of(original):
-    return _counted(original, lambda handler, *_: (handler.request.method, handler.request.path))
+    return _counted(original, lambda handler, *_: begin_http(handler.request))
 
 
 def patch_tornado(module):
@@ -244,7 +261,7 @@ def patch_grpc(module):
 def _rpc_method_handler_in_place_of(original):
     def rpc_method_handler(behavior, *args, **kwargs):
         if iscoroutinefunction(behavior):
-            behavior = wraps(behavior)(_counted(behavior, lambda *_: ("POST", "")))
+            behavior = wraps(behavior)(_counted(behavior, lambda *_: begin_in_torch("POST", "")))
         return original(behavior, *args, **kwargs)
 
     return rpc_method_handler
@@ -358,6 +375,70 @@ def patch_uvicorn_sockets(module):
 def patch_websockets(module):
     connection = module.Connection
     lend.put_in_place(((connection, "recv", _receive_in_place_of), (connection, "connection_lost", _connection_lost_in_place_of)))
+
+
+_TEXT, _BINARY = 1, 2  # what a message of a websocket is, in its protocol
+open_sockets = {}  # of aiohttp: the number of the request that opened it, and the socket
+
+
+def _receive_aiohttp_in_place_of(original):
+    async def receive(self, *args, **kwargs):
+        end_message(self)
+        message = await original(self, *args, **kwargs)
+        begin_aiohttp_message(self, message)
+        return message
+
+    return receive
+
+
+@guarded
+def begin_aiohttp_message(socket, message):
+    if message.type in (_TEXT, _BINARY):
+        open_sockets[id(socket._req)] = socket
+        socket._stoker = begin_in_torch("POST", "")
+
+
+@guarded
+def end_socket(request):
+    socket = open_sockets.pop(id(request), None)
+    if socket is not None:
+        end_message(socket)
+
+
+def patch_aiohttp_sockets(module):
+    lend.put_in_place(((module.WebSocketResponse, "receive", _receive_aiohttp_in_place_of),))
+
+
+def patch_tornado_sockets(module):
+    def handle_message_in_place_of(original):
+        def _handle_message(self, opcode, data):
+            begun = begin_tornado_message(self, opcode, module.WebSocketHandler)
+            future = None
+            try:
+                future = original(self, opcode, data)
+                return future
+            finally:
+                if begun is not None:
+                    end_when_done(begun, future)
+
+        return _handle_message
+
+    lend.put_in_place(((module.WebSocketProtocol13, "_handle_message", handle_message_in_place_of),))
+
+
+@guarded
+def begin_tornado_message(protocol, opcode, server):
+    if opcode in (_TEXT, _BINARY) and isinstance(protocol.handler, server):
+        return begin_in_torch("POST", "")
+    return None
+
+
+@guarded
+def end_when_done(request, future):
+    if future is None:
+        end(request)
+    else:
+        future.add_done_callback(lambda _: end(request))
 
 
 def _add_task_in_place_of(original):

@@ -257,6 +257,10 @@ AIOHTTP = {
             __slots__ = ()
             async def _handle_request(self, request, start_time, request_handler): return await request_handler(request)
     """,
+    "web_ws.py": """
+        class WebSocketResponse:
+            async def receive(self): return self.messages.pop(0)
+    """,
 }
 
 TORNADO = {
@@ -264,6 +268,12 @@ TORNADO = {
     "web.py": """
         class RequestHandler:
             async def _execute(self, transforms, *args): return await self.post(*args)
+    """,
+    "websocket.py": """
+        import tornado.web
+        class WebSocketHandler(tornado.web.RequestHandler): pass
+        class WebSocketProtocol13:
+            def _handle_message(self, opcode, data): return self.handler.on_message(data)
     """,
 }
 
@@ -422,6 +432,50 @@ class ServingAnyProgram(FakeCase):
         """)
         self.assertEqual(found.out, "passed\n")
         self.assertEqual([r["d"] for r in found.of("request")], [40 * MS, 40 * MS, 0, 60 * MS])
+
+    def test_a_message_of_aiohttp_and_of_tornado(self):
+        found = self.serve("""
+    import asyncio, tornado.websocket
+    from aiohttp.web_ws import WebSocketResponse
+    passing()
+    class Asked: method, path, headers = "GET", "/", {"Upgrade": "WebSocket"}
+    class Message:
+        def __init__(self, type): self.type = type
+    async def talk(request):
+        socket = WebSocketResponse()
+        socket._req, socket.messages = request, [Message(1), Message(9), Message(2)]
+        for _ in range(2):
+            await socket.receive()
+            time.sleep(0.040)
+        await socket.receive()
+        time.sleep(0.050)
+        raise KeyError("the program's own")
+    asked = Asked()
+    try: asyncio.run(RequestHandler()._handle_request(asked, 0, talk))
+    except KeyError: print("passed")
+    requests = sys.modules["_stoker_hook"].now.state.requests
+    assert requests.active == 0
+    class Talk(tornado.websocket.WebSocketHandler):
+        request = Asked
+        async def post(self):
+            protocol, answers = tornado.websocket.WebSocketProtocol13(), [None, Future()]
+            protocol.handler, self.on_message = self, lambda data: time.sleep(0.030) or answers.pop(0)
+            assert protocol._handle_message(1, "a") is None
+            later = protocol._handle_message(2, b"a")
+            assert requests.active == 1
+            time.sleep(0.030)
+            later.set_result(None)
+            answers.append(None)
+            protocol._handle_message(8, b"")
+    asyncio.run(Talk()._execute([]))
+    client = tornado.websocket.WebSocketProtocol13()
+    class Client: on_message = lambda self, data: None
+    client.handler = Client()
+    client._handle_message(1, "a")
+    assert requests.active == 0 and not sys.modules["_stoker_hook"].now.parts["serving"].open_sockets
+        """)
+        self.assertEqual(found.out, "passed\n")
+        self.assertEqual([r["d"] for r in found.of("request")], [40 * MS, 50 * MS, 30 * MS, 60 * MS])
 
     def test_a_request_of_waitress_counts_from_its_queue_on(self):
         found = self.serve("""
