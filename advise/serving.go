@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -44,7 +45,7 @@ func (a adviser) serving() Plan {
 		Forecast: a.atMost(v.Most), Effort: Code, Risk: NoRisk,
 	}
 	if top, found := findServerLine(v); found {
-		fix.Title, fix.At = cmp.Or(top.Kind.Advice(), fix.Title), top.Short()
+		fix.Title, fix.At = cmp.Or(top.ServerAdvice(), fix.Title), top.Short()
 		if v.Class == diagnose.ServerHost && a.usesAllCores() {
 			fix.Title = fmt.Sprintf("the server uses all the cores that it may run on (%s): give it another one, or do less there: once "+
 				"for what requests share, on smaller inputs, or on the device for a whole batch. Threads and processes beside "+
@@ -57,6 +58,11 @@ func (a adviser) serving() Plan {
 		fix.Title = "requests wait here for a lock or a semaphore, and reach the model one by one: let as many in as a batch takes. " +
 			"If no batch is made yet, " + fix.Title
 	}
+	if loader := v.Grounds.Loader; v.Class == diagnose.BatchTooSmall && v.Measured.Requests.Inputs > 1 && loader != nil {
+		fix.At = loader.Where[strings.LastIndexByte(loader.Where, '/')+1:]
+		fix.Title = fmt.Sprintf("give transformers' pipeline a batch size: pipeline(..., batch_size=%.0f), or batch_size in the call. "+
+			"Texts of like length together: short ones are filled up", min(mostOfList, v.Measured.Requests.Inputs))
+	}
 	if holder, waits := v.Measured.LoopLines.BeforeLock(); v.Class == diagnose.ServerWaits && waits {
 		fix.Notes = append(fix.Notes, holder.Short()+": most requests wait there for a lock, which its owner keeps meanwhile")
 	}
@@ -64,7 +70,28 @@ func (a adviser) serving() Plan {
 	if !worthIt(fix.Forecast) {
 		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
 	}
-	return Plan{Fixes: []Fix{fix}}
+	plan := Plan{Fixes: []Fix{fix}}
+	if work, found := a.besidePasses(); found {
+		plan.Fixes = append(plan.Fixes, work)
+	}
+	return plan
+}
+
+// mostOfList is the batch size that a pipeline is advised at most: more brings little, and takes memory. [J]
+const mostOfList = 32
+
+// besidePasses is what takes the host's work away where passes are too small, and the device waits for it as well.
+func (a adviser) besidePasses() (Fix, bool) {
+	v := a.verdict
+	line, found := v.Measured.LoopLines.FirstWork()
+	asked := 1 - v.Measured.Parts.Unasked
+	if v.Class != diagnose.BatchTooSmall || !found || !(v.Measured.Parts.Long >= diagnose.HostForRequests.Yes*asked) {
+		return Fix{}, false
+	}
+	return Fix{
+		Name: string(diagnose.ServerHost), Title: line.ServerAdvice(), At: line.Short(),
+		Forecast: a.atMost(atRemoval(v.Measured.Parts.Long / asked)), Effort: Code, Risk: NoRisk,
+	}, true
 }
 
 // readsAtOnce is diagnose.ManyReadsAdvice for a server.
@@ -73,7 +100,7 @@ const readsAtOnce = "read the values of a pass from the device at once: one .tol
 
 // keepOnDevice is what saves copies of a server.
 const keepOnDevice = "keep on the device what requests share (weights, tables): several models that do not fit together: on a device " +
-	"each. Of each request: fewer bytes (uint8), one copy for a batch, from pinned memory with non_blocking=True"
+	"each (Ray Serve: as many as max_num_models_per_replica of @serve.multiplexed lets stay). Of each request: fewer bytes (uint8), one copy for a batch, from pinned memory with non_blocking=True"
 
 // launchesPerRead is how many launches a read of the device has in a pass, from which fewer of them pay as well. [J]
 const launchesPerRead = 4

@@ -104,6 +104,7 @@ const (
 	Engine      Kind = "engine" // scheduling, inputs of a pass, messages between its processes
 	RequestData Kind = "request-data"
 	PerRequest  Kind = "per-request"
+	OnHost      Kind = "on-host" // a module of the model computes on the CPU
 	Messages    Kind = "messages"     // to another process, pickled
 	Loads       Kind = "loads"        // a model, a tokenizer or a module, again
 	Database    Kind = "database"     // is asked or written
@@ -652,9 +653,12 @@ var kindWords = map[Kind][2]string{
 	PerRequest: {
 		"a line works for each request, in Python or in native code that it calls",
 		"what several requests share: once, and kept (at start-up, functools.lru_cache). A loop in Python: array operations for a " +
-			"whole batch, on the device if values come from there. The rest beside the model and not in turn with it: native " +
-			"code in a thread (asyncio.to_thread, run_in_executor), Python code in processes (LitServe: workers_per_device, " +
-			"Ray Serve: num_replicas with a part of a GPU each)",
+			"whole batch, on the device if values come from there. " + besideModel,
+	},
+	OnHost: {
+		"a module computes on the CPU",
+		"move the module, and what it is given, to the device: module.to(\"cuda\") once, at the start. What has to stay on the " +
+			"CPU: beside the model and not in turn with it, for a whole batch, under torch.inference_mode()",
 	},
 	Loads: {
 		"a model, a tokenizer or a module is loaded, built or imported for a request",

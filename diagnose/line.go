@@ -97,8 +97,25 @@ type LoopLine struct {
 
 	Seconds, Asleep float64
 	Locked          float64 // of Asleep, seconds of waiting for a lock that another thread has
+	Work            Kind    // of a server's line that works for each request: what it does, by what it calls; "" unknown
 	Holds           Kind    // of a server's line on which a thread sleeps: by the libraries that it calls; "" unknown
 	Blocks          bool    // a server's event loop is blocked meanwhile
+}
+
+// ServerAdvice is what makes a server's line cheaper; "" if nothing seen tells.
+func (l LoopLine) ServerAdvice() string {
+	if hint, known := workOfRequest[l.Work]; known && l.Kind == PerRequest {
+		return hint + ". " + besideModel
+	}
+	return l.Kind.Advice()
+}
+
+// ServerWords is what a server's line does.
+func (l LoopLine) ServerWords() string {
+	if _, known := workOfRequest[l.Work]; known && l.Kind == PerRequest {
+		return l.Work.Words()
+	}
+	return l.Kind.Words()
 }
 
 // FirstOf is the line with most time among those of some kinds; false without one.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
@@ -124,6 +125,40 @@ func TestServers(t *testing.T) {
 		if math.Abs(rows/v.Ledger.Wall-1) > 0.01 {
 			t.Errorf("%s: rows add up to %.1f s of %.1f", name, rows, v.Ledger.Wall)
 		}
+	}
+}
+
+// Where passes are too small and the host works in turn with them, both are advised.
+func TestSmallPassesInTurnWithTheHost(t *testing.T) {
+	run := server{busy: 0.67, none: 0.01, flight: 3, batch: 1, work: 0.3, cores: 0.4, line: "/app/server.py:41 nearest;native sort"}.record()
+	v := judge.Judge(run)
+	fixes := advise.Rank(run, v).Fixes
+	if v.Class != diagnose.BatchTooSmall || len(fixes) != 2 || fixes[1].At != "server.py:41" ||
+		!strings.Contains(fixes[1].Title, "argpartition") {
+		t.Errorf("it is %s, and advised %+v", v.Class, fixes)
+	}
+}
+
+// A pipeline of transformers' makes a loader for the list of a request, and without batch_size a pass of each input.
+func TestAPipelineThatTakesOneInputAPass(t *testing.T) {
+	run := server{busy: 0.95, none: 0.01, flight: 1.5, batch: 1, cores: 0.3}.record()
+	run.Facts.Loaders = []recording.Loader{{
+		PID: 7, Reader: "transformers.pipelines.pt_utils.PipelineDataset", Samples: 24, Anew: true, Where: "/srv/reviews.py:45",
+		Settings: stoker.Settings{stoker.BatchSize: 1},
+	}}
+	for i := range run.Steps {
+		run.Steps[i].Loader, run.Steps[i].Wait, run.Steps[i].Ran = 0, 0.001, math.NaN()
+	}
+	for i := range run.Series {
+		if s := &run.Series[i]; s.Signal == recording.RequestsDone {
+			*s = counter(s.Signal, s.Subject, 10.0/24)
+		}
+	}
+	v := judge.Judge(run)
+	fixes := advise.Rank(run, v).Fixes
+	if v.Class != diagnose.BatchTooSmall || len(fixes) != 1 || fixes[0].At != "reviews.py:45" ||
+		!strings.Contains(fixes[0].Title, "batch_size=24") {
+		t.Errorf("it is %s by %v, and advised %+v", v.Class, v.Scores[:3], fixes)
 	}
 }
 

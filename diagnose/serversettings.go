@@ -28,3 +28,31 @@ var serverSettings = map[Class]map[string]string{
 
 // SettingsOf is what helps against a class in the words of a server; "" if the server or its setting is unknown.
 func (c Class) SettingsOf(server string) string { return serverSettings[c][server] }
+
+// besideModel is where work for requests goes that stays on the host.
+const besideModel = "The rest beside the model and not in turn with it: native code in a thread (asyncio.to_thread, run_in_executor), " +
+	"Python code in processes (LitServe: workers_per_device, Ray Serve: num_replicas with a part of a GPU each)"
+
+// workOfRequest has what makes work for each request cheaper, by what it is. A loop over a data set has other words: what
+// is the same in each epoch.
+var workOfRequest = map[Kind]string{
+	OfLists: "numpy.stack(arrays), then torch.from_numpy, copies each at once: a list of arrays that torch.tensor is given is " +
+		"walked through number by number",
+	Unpacking: kindWords[Unpacking][1],
+	Growing:   kindWords[Growing][1],
+	Searching: kindWords[Searching][1],
+	Tables:    kindWords[Tables][1],
+	Sorting: "only the first few: torch.topk or numpy.argpartition in the place of a whole sort, on the device if values come " +
+		"from there",
+	Nearest: "compare on the device, for a whole batch (one product, then torch.topk), or by an index (faiss, hnswlib). Only the " +
+		"first few: numpy.argpartition in the place of argsort",
+	Hashing: "once for what stays the same, and kept",
+	Matching: "one pattern for several, made once (re.compile), or plain methods of str; what several requests share: once, and " +
+		"kept",
+	Arrays: "make the same call on the device, for a whole batch (torch has most of what NumPy has), or on less: the part that is " +
+		"used, float32 or uint8 in the place of float64",
+	Afterwards: "what comes out of a pass, on the device and all at once (torchvision.ops.batched_nms, torch.topk, masks as whole " +
+		"tensors): few numbers then go to the host",
+	Spectra: "on the device, for a whole batch: the transforms of torchaudio take tensors there. Make the transform (its windows, " +
+		"its filter bank) once",
+}

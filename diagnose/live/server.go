@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
@@ -26,12 +27,17 @@ const (
 // fillServer fills in the figures that rules use for a server, instead of those for a loop.
 func (l filler) fillServer() {
 	trains := func(s recording.Step) bool { return s.Optimized > 0 }
-	if l.HasSteps && l.Costs.Fed() || slices.ContainsFunc(l.Costs.Window.Steps, trains) {
+	batch, pipelines := l.batchOfPipelines()
+	if l.HasSteps && l.Costs.Fed() && !pipelines || slices.ContainsFunc(l.Costs.Window.Steps, trains) {
 		return // a loop is no server, though it may send requests to one that it started, as for its data
 	}
 	l.Requests = measure.ReadRequests(l.run, l.Costs.Window, l.From, l.To)
 	if !l.Requests.Known() {
 		return
+	}
+	if pipelines {
+		l.Requests.Batch = batch
+		l.Requests.Inputs = float64(len(l.Costs.Window.Steps)*max(1, l.Costs.Window.OneIn)) * batch / max(1, l.Requests.Count)
 	}
 	none := diagnose.Quantity{}
 	l.OwnCodeDelaysDevice, l.JobAwaitsOthers, l.DeviceWaitsInLongGaps, l.DeviceWaitsForLaunch = none, none, none, none
@@ -53,9 +59,29 @@ func (l filler) fillServer() {
 	}
 }
 
+// batchOfPipelines is how many inputs a pass of transformers' pipelines takes, which make a loader for each list that they
+// are given; false if other loaders feed the model.
+func (l filler) batchOfPipelines() (batch float64, all bool) {
+	for _, d := range l.run.Facts.Loaders {
+		if d.PID != l.Costs.Window.PID {
+			continue
+		}
+		size, known := d.Settings.Float(stoker.BatchSize)
+		if !known || !strings.HasPrefix(d.Reader, "transformers.pipelines.") {
+			return 0, false
+		}
+		batch, all = max(batch, size), true
+	}
+	return batch, all
+}
+
 // requestsOfPasses are the requests without those that wait for something that no pass of the model gives.
 func (l filler) requestsOfPasses() measure.Requests {
 	r := l.Requests
+	if r.Inputs > 1 {
+		r.Flight = r.Inputs * (1 - r.None) // a list that a pipeline is given is of one request
+		return r
+	}
 	r.Flight = max(min(r.Batch, r.Flight), r.Flight-l.waitElsewhere())
 	return r
 }
@@ -250,6 +276,11 @@ func (l filler) askPassesSmall() diagnose.Quantity {
 		WithEvidence(waiting, "requests", string(recording.InFlight),
 			"%s requests are there at a time%s, and a pass of the model takes %s", quantity.About(r.InFlightAsked()), besides,
 			quantity.About(r.Batch))
+	if r.Inputs > 1 {
+		q.Evidence = nil
+		q = q.WithEvidence(r.Inputs, "inputs", string(recording.InFlight),
+			"a request brings %s inputs, and a pass of the model takes %s of them", quantity.About(r.Inputs), quantity.About(r.Batch))
+	}
 	q.Answer = fmt.Sprintf("%s requests for each sample of a pass", quantity.About(waiting))
 	busy := (1 - l.idleOfServer()) / (1 - p.Unasked) // they wait for what takes most of the time
 	q.Score *= diagnose.SmallPass.Score(r.Batch) * diagnose.DeviceAsked.Score(busy) * (1 - l.CacheIsFull.Score)
@@ -287,7 +318,7 @@ func (l filler) withServerLines(q diagnose.Quantity) diagnose.Quantity {
 	var said []string
 	for _, line := range l.LoopLines.Lines {
 		if len(said) < diagnose.LinesSaid && line.Share.Point >= leastLine && rankOfServer(line) == 0 {
-			said = append(said, diagnose.WholePercent(line.Share.Point)+" "+line.String()+" ("+line.Kind.Words()+")")
+			said = append(said, diagnose.WholePercent(line.Share.Point)+" "+line.String()+" ("+line.ServerWords()+")")
 		}
 	}
 	if len(said) > 0 {
@@ -296,7 +327,7 @@ func (l filler) withServerLines(q diagnose.Quantity) diagnose.Quantity {
 	}
 	said = nil
 	for _, line := range l.LoopLines.Awaits[:min(len(l.LoopLines.Awaits), diagnose.LinesSaid)] {
-		said = append(said, diagnose.WholePercent(line.Share.Point)+" "+line.String()+" ("+line.Kind.Words()+")")
+		said = append(said, diagnose.WholePercent(line.Share.Point)+" "+line.String()+" ("+line.ServerWords()+")")
 	}
 	if len(said) > 0 {
 		q = q.WithEvidence(l.LoopLines.Awaits[0].Share.Point, "ratio", string(recording.AwaitStack),
@@ -322,6 +353,7 @@ func (l filler) findServerLines() diagnose.LoopLines {
 		all.Lines[i].Share = estimateShare(all.Lines[i].Seconds, all.Seconds, all.Looks)
 		l.settleServerLine(&all.Lines[i])
 	}
+	l.nameModulesOnHost(all.Lines)
 	slices.SortStableFunc(all.Lines, func(a, b diagnose.LoopLine) int {
 		return cmp.Or(cmp.Compare(rankOfServer(a), rankOfServer(b)), cmp.Compare(b.Seconds, a.Seconds),
 			cmp.Compare(a.String(), b.String()))
@@ -377,7 +409,19 @@ func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.
 	}
 	addStack(all, places, key, line, s)
 	at := &all.Lines[places[key]]
+	if line.Kind == diagnose.PerRequest && at.Work == "" && !s.Asleep {
+		at.Work = workOfServer(s)
+	}
 	at.Holds, at.Blocks = cmp.Or(at.Holds, holdsServer(s)), at.Blocks || s.OnLoop
+}
+
+// workOfServer is what a thread does that works for a request, by what it calls, else by how the program calls it.
+func workOfServer(s recording.Stack) diagnose.Kind {
+	kind := kindOf(s)
+	if slices.Contains(diagnose.OfCode, kind) && kindOfNames(s.Places) == diagnose.Afterwards {
+		return diagnose.Afterwards
+	}
+	return kind
 }
 
 // holdsServer is why a thread sleeps in a stack, by the libraries that its line calls.
@@ -419,6 +463,36 @@ func (l filler) settleServerLine(line *diagnose.LoopLine) {
 		}
 	}
 }
+
+// nameModulesOnHost marks the lines of modules that compute on the CPU, beside a model on the device: its calls take
+// much longer than the launches in them can.
+func (l filler) nameModulesOnHost(lines []diagnose.LoopLine) {
+	in, ok := sumInsides(l.Costs.Window)
+	passes := float64(len(l.Costs.Window.Steps) * max(1, l.Costs.Window.OneIn))
+	if !ok || !(in.Launches >= asksDevice) {
+		return
+	}
+	ofModule := func(line diagnose.LoopLine) bool {
+		return line.Kind == diagnose.Launching || line.Kind == diagnose.PerRequest && isForward(line.Own)
+	}
+	calls := 0.0
+	for _, line := range lines {
+		if ofModule(line) {
+			calls += line.Seconds
+		}
+	}
+	if calls < leastOnHost*(l.To-l.From) || calls < passes*in.Launches*noLaunch {
+		return
+	}
+	for i := range lines {
+		if ofModule(lines[i]) {
+			lines[i].Kind = diagnose.OnHost
+		}
+	}
+}
+
+// leastOnHost is the share of the time that calls of modules have at least, which compute on the CPU. [J]
+const leastOnHost = 0.1
 
 // rankOfServer sorts lines in which the device works after those for which it idles.
 func rankOfServer(line diagnose.LoopLine) int {

@@ -2,8 +2,11 @@ package live
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -188,6 +191,77 @@ func TestAThreadThatWaitsForAService(t *testing.T) {
 		}})
 		if l.settleServerLine(&all.Lines[0]); all.Lines[0].Kind != want {
 			t.Errorf("on the event loop %v: %v, expected %v", onLoop, all.Lines[0].Kind, want)
+		}
+	}
+}
+
+// Calls of a module that take far longer than its launches can are its work on the CPU, beside a model on the device.
+func TestAModuleOnTheCPUBesideTheDevice(t *testing.T) {
+	forward := recording.Place{File: "/srv/app.py", Line: 27, Function: "Upsample.forward"}
+	for name, c := range map[string]struct {
+		launches float64 // of a pass
+		seconds  float64 // in calls of modules, of 20
+		want     diagnose.Kind
+	}{
+		"one launch, and 90 ms of calls":     {1, 9, diagnose.OnHost},
+		"300 launches in as long":            {300, 9, diagnose.Launching},
+		"one launch, and hardly any calls":   {1, 0.5, diagnose.Launching},
+		"a model whose launches are unknown": {math.NaN(), 9, diagnose.Launching},
+	} {
+		l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
+		l.From, l.To = 0, 20
+		for range 100 {
+			inside := &recording.Inside{Span: 0.2, Launches: new(c.launches), LaunchTime: new(0.001), Syncs: new(1.0), SyncTime: new(0.05)}
+			l.Costs.Window.Steps = append(l.Costs.Window.Steps, recording.Step{Inside: inside})
+		}
+		lines := []diagnose.LoopLine{
+			{Line: diagnose.Line{Own: forward, Kind: diagnose.Launching}, Seconds: c.seconds},
+			{Line: diagnose.Line{Own: recording.Place{File: "/srv/app.py", Line: 9, Function: "answer"}, Kind: diagnose.PerRequest}, Seconds: 3},
+		}
+		l.nameModulesOnHost(lines)
+		if lines[0].Kind != c.want || lines[1].Kind != diagnose.PerRequest {
+			t.Errorf("%s: %v and %v, expected %v", name, lines[0].Kind, lines[1].Kind, c.want)
+		}
+	}
+}
+
+// transformers' pipelines make a loader for each list that they are given. Any other loader is that of a loop.
+func TestTheBatchOfPipelines(t *testing.T) {
+	loader := func(reader string, size int) recording.Loader {
+		return recording.Loader{PID: 7, Reader: reader, Settings: stoker.Settings{stoker.BatchSize: size}}
+	}
+	pipeline := "transformers.pipelines.pt_utils.PipelineDataset"
+	for name, c := range map[string]struct {
+		loaders []recording.Loader
+		batch   float64
+		all     bool
+	}{
+		"a pipeline":              {[]recording.Loader{loader(pipeline, 1)}, 1, true},
+		"two, of several sizes":   {[]recording.Loader{loader(pipeline, 1), loader(pipeline, 8)}, 8, true},
+		"one beside a data set":   {[]recording.Loader{loader(pipeline, 1), loader("data.Photos", 8)}, 0, false},
+		"no loader":               {nil, 0, false},
+		"that of another process": {[]recording.Loader{{PID: 8, Reader: pipeline}}, 0, false},
+	} {
+		l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
+		l.run.Facts.Loaders, l.Costs.Window.PID = c.loaders, 7
+		if batch, all := l.batchOfPipelines(); batch != c.batch || all != c.all {
+			t.Errorf("%s: %v, %v, expected %v, %v", name, batch, all, c.batch, c.all)
+		}
+	}
+}
+
+// Of work for a request the advice says what it is.
+func TestWhatAServersLineWorks(t *testing.T) {
+	for _, c := range []struct{ function, native, says string }{
+		{"tensor_of", "array", "torch.from_numpy"}, {"Library.nearest", "numpy", "faiss"}, {"rank", "sort", "argpartition"},
+		{"Catalogue.numbers", "search", "dictionary"}, {"post_process", loopOfPython, "batched_nms"}, {"clean", "", "lru_cache"},
+	} {
+		all, places := diagnose.LoopLines{}, map[string]int{}
+		addServerStack(&all, places, recording.Stack{Seconds: 9, Native: c.native, Places: []recording.Place{
+			{File: "/srv/app.py", Line: 9, Function: c.function},
+		}})
+		if got := all.Lines[0].ServerAdvice(); !strings.Contains(got, c.says) || !strings.Contains(got, "beside the model") {
+			t.Errorf("of %s: %s", c.function, got)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type Requests struct {
 	Passes    float64 // of the model, a second
 	PassShare float64 // share of the window in which the model was called
 	Batch     float64 // samples of a pass
+	Inputs    float64 // that a request brings, of which a pass takes Batch; NaN where each is one
 
 	Cache     float64 // share of a language model's key-value cache in use
 	Preempted float64 // requests that were put off for want of it, for each that was answered
@@ -35,7 +36,7 @@ func NoRequests() Requests {
 	nan := math.NaN()
 	return Requests{
 		Count: nan, Rate: nan, None: nan, Flight: nan, Bunched: nan, Passes: nan, PassShare: nan, Batch: nan,
-		Cache: nan, Preempted: nan,
+		Inputs: nan, Cache: nan, Preempted: nan,
 	}
 }
 
