@@ -13,6 +13,7 @@ import os
 import statistics
 import subprocess
 import sys
+from time import monotonic
 
 import situations
 
@@ -43,7 +44,7 @@ def once(o, observed):
             sys.exit("the server did not open its port")
         pid = python_below(process.pid) if observed else process.pid
         load = [o.python, str(situations.HERE / "load.py"), "--port", str(port), "--clients", "1", "--seconds"]
-        subprocess.run([*load, "3"], capture_output=True, check=True)
+        subprocess.run([*load, "2"], capture_output=True, check=True)
         before = cpu_of(pid)
         done = json.loads(subprocess.run([*load, str(o.seconds)], capture_output=True, check=True, text=True).stdout)
         return (cpu_of(pid) - before) / done["answered"], done["p50"]
@@ -59,16 +60,21 @@ def main():
     p.add_argument("--python", default=sys.executable)
     p.add_argument("--stoker", default=str(situations.ROOT / "bin/stoker"))
     p.add_argument("--pairs", type=int, default=10)
-    p.add_argument("--seconds", type=float, default=8)
+    p.add_argument("--seconds", type=float, default=7)
+    p.add_argument("--most", type=float, default=340, help="seconds after which no further pair begins")
     o = p.parse_args()
-    core, time = [], []
+    core, share, time, begun = [], [], [], monotonic()
     for i in range(o.pairs):
+        if monotonic() - begun > o.most:
+            break
         pair = {observed: once(o, observed) for observed in ((True, False) if i % 2 else (False, True))}
         core.append((pair[True][0] - pair[False][0]) * 1e6)
+        share.append((pair[True][0] - pair[False][0]) / pair[False][1] * 100)
         time.append((pair[True][1] / pair[False][1] - 1) * 100)
         print(f"{pair[False][0] * 1e6:.0f} -> {pair[True][0] * 1e6:.0f} us of core a request, p50 {pair[False][1] * 1e3:.2f} -> {pair[True][1] * 1e3:.2f} ms", flush=True)
     core.sort()
-    print(f"core time a request: {statistics.median(core):+.0f} us in the median ({core[0]:+.0f} to {core[-1]:+.0f}); p50 {statistics.median(time):+.2f} % in the median of {o.pairs} pairs")
+    print(f"core time a request: {statistics.median(core):+.0f} us in the median ({core[0]:+.0f} to {core[-1]:+.0f}), {statistics.median(share):+.2f} % of a request; "
+          f"p50 {statistics.median(time):+.2f} % in the median of {len(core)} pairs; load {os.getloadavg()[0]:.0f}")
     return 0
 
 

@@ -2,6 +2,7 @@
 """Latency at a load that was not recorded: the forecast of predict serve --run, and the measured latency.
 
     bench/serving/latency.py --python ~/serve/bin/python
+    bench/serving/latency.py --python ~/serve/bin/python --only no-load,thread-lock,queue-full --at-once 4    # 6 minutes, 13 loads
 
 Each server is recorded once, at its base load. Its latencies at the other loads are predicted from that recording, and
 then measured by recording each of them, for the minute that a forecast is about. Times are the server's own, or its
@@ -12,6 +13,8 @@ import argparse
 import json
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import situations
@@ -46,6 +49,27 @@ def asked_of_clients(file):
     return {"requests_per_s": load["rate"], "p50_s": load["p50"], "p99_s": load["p99"]}
 
 
+def record_all(o, folder, servers):
+    """Record each server at each of its loads, so many at once, and begin their loads together once all of them are open."""
+    wanted = [(file, case, rate) for file, case, base, loads, *_ in servers for rate in (base, *loads)]
+
+    def record(one):
+        file, case, rate = one
+        s = situations.Situation(case, file, f"--poisson {rate} --seed {int(10 * rate)}", (), "")
+        to = folder / f"{case}-{rate}.jsonl.gz"
+        load = situations.record(o, s, to)
+        if load.get("error"):
+            print(case, rate, load["error"], flush=True)
+        else:
+            to.with_suffix(".load.json").write_text(json.dumps(load))
+
+    for i in range(0, len(wanted), o.at_once):
+        part = wanted[i : i + o.at_once]
+        o.begin_together = threading.Barrier(len(part))
+        with ThreadPoolExecutor(len(part)) as pool:
+            list(pool.map(record, part))
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--python", default=sys.executable)
@@ -53,22 +77,18 @@ def main():
     p.add_argument("--seconds", type=float, default=60)
     p.add_argument("--keep", default="stoker-runs/latency")
     p.add_argument("--only", default="", help="cases, with commas")
+    p.add_argument("--at-once", type=int, default=1, help="servers that are recorded side by side: each needs little of a core")
     p.add_argument("--again", action="store_true", help="predict from the recordings of --keep once more")
     p.add_argument("--trace", action="store_true", help=argparse.SUPPRESS)
     o = p.parse_args()
     folder = Path(o.keep)
     folder.mkdir(parents=True, exist_ok=True)
     inside = count = 0
-    for file, case, base, loads, most, blocks in (s for s in SERVERS if not o.only or s[1] in o.only.split(",")):
-        files = {}
-        for rate in (base, *loads):
-            s = situations.Situation(case, file, f"--poisson {rate} --seed {int(10 * rate)}", (), "")
-            files[rate] = folder / f"{case}-{rate}.jsonl.gz"
-            load = {} if o.again else situations.record(o, s, files[rate])
-            if load.get("error"):
-                print(case, rate, load["error"], flush=True)
-            elif load:
-                files[rate].with_suffix(".load.json").write_text(json.dumps(load))
+    servers = [s for s in SERVERS if not o.only or s[1] in o.only.split(",")]
+    if not o.again:
+        record_all(o, folder, servers)
+    for file, case, base, loads, most, blocks in servers:
+        files = {rate: folder / f"{case}-{rate}.jsonl.gz" for rate in (base, *loads)}
         said = ask(o, str(files[base]), "--max-batch", str(most), "--load", ",".join(map(str, loads)))
         print(f"{case}: recorded at {base}/s, capacity {said['capacity_per_s']}", flush=True)
         for rate, one in zip(loads, said["loads"]):

@@ -22,6 +22,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,11 +179,13 @@ def record(o, s, to):
         path, body = asks(s)
         if not s.client and not wait_until_open(port, server, (path, body)):
             return {"error": "the server did not open its port"}
+        if hasattr(o, "begin_together"):
+            o.begin_together.wait(240)
         generator = s.client.split() or ["load.py", "--path", path, "--body", body]
         asking = [o.python, str(HERE / generator[0]), *generator[1:], "--port", str(port), "--seconds", str(o.seconds), *s.load.split()]
         done = subprocess.run(asking, capture_output=True, text=True, timeout=o.seconds + 60)
         return json.loads(done.stdout)
-    except (subprocess.TimeoutExpired, json.JSONDecodeError) as error:
+    except (subprocess.TimeoutExpired, json.JSONDecodeError, threading.BrokenBarrierError) as error:
         return {"error": str(error)[:200]}
     finally:
         server.terminate()
