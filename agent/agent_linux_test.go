@@ -238,6 +238,9 @@ func figuresOf(uuid, class string, stall float64, at time.Time) string {
 	var b strings.Builder
 	m.Set("stoker_stall_ratio", "", stall, labels...)
 	m.Set("stoker_step_seconds", "", 0.2, labels...)
+	for name, value := range map[string]float64{"requests_per_second": 12, "request_p99_seconds": 0.9, "no_requests_ratio": 0.1} {
+		m.Set("stoker_"+name, "", value, labels...)
+	}
 	m.Set("stoker_verdict_info", "", 1, append(labels, "class", class, "state", "final")...)
 	m.Set("stoker_run_end_timestamp_seconds", "", float64(at.Unix()), labels...)
 	_ = m.Write(&b) // into memory
@@ -259,7 +262,9 @@ func TestStateByVerdict(t *testing.T) {
 	for s := range 30 {
 		look(a, s, 0.9, 100)
 	}
-	says(t, page(t, a, 30), `state="starved",class="cpu-bound/too-few-workers"`, "stall_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.4\n", "step_seconds{gpu=\"0\",UUID=\"GPU-a\"} 0.2\n")
+	says(t, page(t, a, 30), `state="starved",class="cpu-bound/too-few-workers"`, "stall_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.4\n", "step_seconds{gpu=\"0\",UUID=\"GPU-a\"} 0.2\n",
+		"requests_per_second{gpu=\"0\",UUID=\"GPU-a\"} 12\n", "request_p99_seconds{gpu=\"0\",UUID=\"GPU-a\"} 0.9\n",
+		"no_requests_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.1\n")
 	tell(0.02, 30)
 	for s := 30; s < 60; s++ {
 		look(a, s, 0.9, 100)

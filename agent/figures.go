@@ -29,6 +29,8 @@ type figure struct {
 	stall float64
 	step  float64 // seconds
 	rate  float64 // samples per second
+
+	requests, p99, none float64 // of a server: requests a second, seconds, share of the time without one
 }
 
 const (
@@ -84,6 +86,8 @@ func figureIn(root *os.Root, name string) (f figure, err error) {
 	end, f := told["stoker_run_end_timestamp_seconds"], figure{uid: owner.Uid}
 	f.stall, f.step, f.rate = gauge(told["stoker_stall_ratio"]), gauge(told["stoker_step_seconds"]), gauge(
 		told["stoker_samples_per_second"])
+	f.requests, f.p99, f.none = gauge(told["stoker_requests_per_second"]), gauge(told["stoker_request_p99_seconds"]), gauge(
+		told["stoker_no_requests_ratio"])
 	if at := gauge(end); at > 0 && at < math.MaxInt32 {
 		f.at = time.UnixMilli(int64(1000 * at))
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	ofGPU   = 19 // greatest number of series per GPU
+	ofGPU   = 22 // greatest number of series per GPU
 	ofAgent = 7  // number of series for the node
 )
 
@@ -106,6 +106,9 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 		set("stall_ratio", "Share of its job's steps in which the GPU waited for input, by `stoker observe`.", f.stall)
 		set("step_seconds", "Mean step of its job, by `stoker observe`.", f.step)
 		set("samples_per_second", "Samples per second of its rank, by `stoker observe`.", f.rate)
+		set("requests_per_second", "Requests a second to its server, by `stoker observe`.", f.requests)
+		set("request_p99_seconds", "Time within which 99 % of them are answered, by `stoker observe`.", f.p99)
+		set("no_requests_ratio", "Share of the time without a request, by `stoker observe`.", f.none)
 	}
 }
 

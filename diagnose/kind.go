@@ -612,8 +612,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Encoding: {
 		"encoding answers",
-		"return a Response with bytes of your own (orjson, msgpack, the array's buffer): FastAPI then neither walks " +
-			"through them nor checks them. Send fewer numbers: float16, the best few, a link to a file",
+		"write it by orjson or msgpack, or send the array's own bytes: a Response of your own, which FastAPI neither " +
+			"walks through nor checks. Send fewer numbers: float16, the best few, a link to a file",
 	},
 	Tokenizes: {
 		"tokenizing, or turning tokens into text",
@@ -684,9 +684,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Blocking: {
 		"the event loop stands still there, and all requests with it",
-		"wait without the event loop: await with an asynchronous client (httpx, aiohttp, asyncio.sleep), asyncio.to_thread, or a " +
-			"plain def in the place of async def, which FastAPI and Starlette run in a thread (endpoints and background tasks). " +
-			"What needs no answer: off the request's path",
+		"wait without the event loop: await with an asynchronous client (httpx, aiohttp, asyncio.sleep), asyncio.to_thread, " +
+			"asyncio.wrap_future in the place of result(), or a plain def in the place of async def, which FastAPI and Starlette " +
+			"run in a thread (endpoints and background tasks). What needs no answer: off the request's path",
 	},
 	Pieces: {
 		"an answer is sent in pieces, and a thread has to take its turn for each",

@@ -104,7 +104,7 @@ type LoopLine struct {
 
 // ServerAdvice is what makes a server's line cheaper; "" if nothing seen tells.
 func (l LoopLine) ServerAdvice() string {
-	if hint, known := workOfRequest[l.Work]; known && l.Kind == PerRequest {
+	if hint, known := workOfRequest[l.Work]; known && slices.Contains(forRequests, l.Kind) {
 		return hint + ". " + besideModel
 	}
 	return l.Kind.Advice()
@@ -112,11 +112,14 @@ func (l LoopLine) ServerAdvice() string {
 
 // ServerWords is what a server's line does.
 func (l LoopLine) ServerWords() string {
-	if _, known := workOfRequest[l.Work]; known && l.Kind == PerRequest {
+	if _, known := workOfRequest[l.Work]; known && slices.Contains(forRequests, l.Kind) {
 		return l.Work.Words()
 	}
 	return l.Kind.Words()
 }
+
+// forRequests are kinds of a server's lines that much else is made of.
+var forRequests = []Kind{PerRequest, RequestData}
 
 // FirstOf is the line with most time among those of some kinds; false without one.
 func (l LoopLines) FirstOf(kinds ...Kind) (LoopLine, bool) {

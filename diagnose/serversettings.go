@@ -47,8 +47,10 @@ var workOfRequest = map[Kind]string{
 	Nearest: "compare on the device, for a whole batch (one product, then torch.topk), or by an index (faiss, hnswlib). Only the " +
 		"first few: numpy.argpartition in the place of argsort",
 	Hashing: "once for what stays the same, and kept",
-	Matching: "one pattern for several, made once (re.compile), or plain methods of str; what several requests share: once, and " +
-		"kept",
+	Matching: "one pattern for several words (re.compile of an alternation, once), a set of words, or plain methods of str. What " +
+		"several requests share: once, and kept",
+	Parser: "a parser in native code (orjson, pyarrow, pandas.read_csv), for the part that is used, and once for what several " +
+		"requests share",
 	Arrays: "make the same call on the device, for a whole batch (torch has most of what NumPy has), or on less: the part that is " +
 		"used, float32 or uint8 in the place of float64",
 	Afterwards: "what comes out of a pass, on the device and all at once (torchvision.ops.batched_nms, torch.topk, masks as whole " +

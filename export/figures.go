@@ -28,6 +28,13 @@ func Figures(run *recording.Run, v diagnose.Verdict) []Figure {
 			Figure{"data_wait_seconds", "Mean time per step in which the loop waited for a batch.", v.Costs.Wait},
 			Figure{"samples_per_second", "Samples per second of the judged rank.", v.Costs.Rate()})
 	}
+	if r := v.Measured.Requests; r.Known() {
+		all = append(all,
+			Figure{"requests_per_second", "Requests a second that come to the server.", r.Rate},
+			Figure{"request_p50_seconds", "Time within which half of the requests are answered.", r.Time(0.5)},
+			Figure{"request_p99_seconds", "Time within which 99 % of them are answered.", r.Time(0.99)},
+			Figure{"no_requests_ratio", "Share of the time without a request.", r.None})
+	}
 	if k := v.Costs.Cluster; k != nil {
 		all = append(all,
 			Figure{"remote_workers", "The loader's workers in a Ray cluster.", float64(k.Workers)},

@@ -28,7 +28,7 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 	was, now := observeAll("before", before), observeAll("after", after)
 	all := slices.Concat(was, now)
 	o := Outcome{
-		Refused: cmp.Or(was.findRepeated(), now.findRepeated(), tooFew(all), refuseServers(was[0], now[0])),
+		Refused: cmp.Or(was.findRepeated(), now.findRepeated(), tooFew(all)),
 		Basis:   PerStep, Before: was.makeSide(), After: now.makeSide(),
 		Difference: NotCompared,
 		Promise:    untestedPromise(forecast.Speedup),
@@ -36,7 +36,7 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 		Emulated:   slices.ContainsFunc(all, func(s observed) bool { return s.run.Emulated() }),
 		Warnings:   []string{},
 	}
-	if o.Refused != "" {
+	if o.Refused != "" || o.compareServers(was, now, forecast.Speedup) {
 		return o
 	}
 	o.Stall = compareStall(was.stallShare(), now.stallShare())
@@ -105,12 +105,24 @@ func (o *Outcome) judge(was, now group, forecast predict.Forecast) {
 	a, b := was.measure(unit), now.measure(unit)
 	o.Before.fill(a, was[0].samples()/unit(was[0]))
 	o.After.fill(b, now[0].samples()/unit(now[0]))
+	o.conclude(a, b, forecast.Speedup)
+}
+
+// settle fills in the figures for the times of two sides, of which no throughput follows.
+func (o *Outcome) settle(a, b sample, promised stoker.Interval) {
+	o.Before.fill(a, 0)
+	o.After.fill(b, 0)
+	o.conclude(a, b, promised)
+}
+
+// conclude says what the times of two sides prove.
+func (o *Outcome) conclude(a, b sample, promised stoker.Interval) {
 	o.Warnings = append(append(o.Warnings, a.trust("before")...), b.trust("after")...)
 	ratio := a.over(b)
 	floor := noise(ratio)
 	o.Speedup, o.Noise = &ratio, &floor
 	o.Difference = differ(ratio)
-	o.Promise = hold(forecast.Speedup, ratio)
+	o.Promise = hold(promised, ratio)
 	o.fillNeeded()
 }
 

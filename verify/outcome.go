@@ -103,8 +103,9 @@ type Basis string
 
 // The ways to compare two runs.
 const (
-	PerStep   Basis = "per step"
-	PerSample Basis = "per sample" // the batch sizes differ
+	PerStep    Basis = "per step"
+	PerSample  Basis = "per sample"  // the batch sizes differ
+	PerRequest Basis = "per request" // to a server that keeps up with them
 )
 
 // Difference says whether a change can be distinguished from noise.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -27,5 +28,29 @@ func TestServersThatKeepUpAreNotCompared(t *testing.T) {
 	}
 	if o := Compare(full, full, predict.NoForecast()); strings.Contains(o.Refused, "keeps up") {
 		t.Errorf("servers that are kept busy: %s", o.Refused)
+	}
+}
+
+// At the same load of a server that keeps up, what a request takes tells whether a change helped.
+func TestRequestsAtTheSameLoadAreCompared(t *testing.T) {
+	for factor, want := range map[float64]Difference{1: None, 0.5: Faster, 2: Slower} {
+		before, after := openServer(t, "no-load"), openServer(t, "no-load")
+		for i, s := range after.Series {
+			if s.Signal == recording.RequestTime {
+				for k := range s.V {
+					after.Series[i].V[k] *= factor
+				}
+			}
+		}
+		o := Compare(before, after, predict.NoForecast())
+		if o.Refused != "" || o.Basis != PerRequest || o.Before.Time == nil || o.Speedup == nil {
+			t.Fatalf("times %g: %q, %s", factor, o.Refused, o.Basis)
+		}
+		if got := o.Difference; got != want && (want != None || got != TooShort) {
+			t.Errorf("times %g: %s, %v", factor, got, o.Speedup)
+		}
+		if math.Abs(o.Speedup.Point*factor-1) > 0.01 || o.Before.Throughput != nil {
+			t.Errorf("times %g: %v, %v", factor, o.Speedup, o.Before.Throughput)
+		}
 	}
 }

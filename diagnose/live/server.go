@@ -409,7 +409,7 @@ func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.
 	}
 	addStack(all, places, key, line, s)
 	at := &all.Lines[places[key]]
-	if line.Kind == diagnose.PerRequest && at.Work == "" && !s.Asleep {
+	if at.Work == "" && !s.Asleep {
 		at.Work = workOfServer(s)
 	}
 	at.Holds, at.Blocks = cmp.Or(at.Holds, holdsServer(s)), at.Blocks || s.OnLoop
@@ -458,10 +458,15 @@ func (l filler) settleServerLine(line *diagnose.LoopLine) {
 		if line.Kind == diagnose.Database {
 			line.Kind = diagnose.Service
 		}
-		if line.Blocks && line.Own.File != "" && line.Locked < line.Seconds/2 {
+		if line.Blocks && line.Own.File != "" && (line.Locked < line.Seconds/2 || awaitsThread(line.Call)) {
 			line.Kind = diagnose.Blocking
 		}
 	}
+}
+
+// awaitsThread reports whether a library's function waits for what another thread does: its lock is no program's.
+func awaitsThread(p recording.Place) bool {
+	return startsWithAny(p.File, []string{"concurrent/futures/", "queue.py", "multiprocessing/pool.py"})
 }
 
 // nameModulesOnHost marks the lines of modules that compute on the CPU, beside a model on the device: its calls take

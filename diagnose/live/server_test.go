@@ -195,6 +195,20 @@ func TestAThreadThatWaitsForAService(t *testing.T) {
 	}
 }
 
+// A result that a thread is to give is waited for at a lock. On the event loop that stops it; a lock of the program's has
+// an owner that says more.
+func TestAnEventLoopThatWaitsForAThread(t *testing.T) {
+	for file, want := range map[string]diagnose.Kind{"concurrent/futures/_base.py": diagnose.Blocking, "threading.py": diagnose.Held} {
+		l, all, places := filler{Case: diagnose.NewCase()}, diagnose.LoopLines{}, map[string]int{}
+		addServerStack(&all, places, recording.Stack{Seconds: 9, Asleep: true, Awaits: recording.AwaitsLock, OnLoop: true, Places: []recording.Place{
+			{File: "/srv/app.py", Line: 20, Function: "worth"}, {File: file, Function: "Future.result"},
+		}})
+		if l.settleServerLine(&all.Lines[0]); all.Lines[0].Kind != want {
+			t.Errorf("in %s: %v, expected %v", file, all.Lines[0].Kind, want)
+		}
+	}
+}
+
 // Calls of a module that take far longer than its launches can are its work on the CPU, beside a model on the device.
 func TestAModuleOnTheCPUBesideTheDevice(t *testing.T) {
 	forward := recording.Place{File: "/srv/app.py", Line: 27, Function: "Upsample.forward"}
@@ -254,7 +268,7 @@ func TestTheBatchOfPipelines(t *testing.T) {
 func TestWhatAServersLineWorks(t *testing.T) {
 	for _, c := range []struct{ function, native, says string }{
 		{"tensor_of", "array", "torch.from_numpy"}, {"Library.nearest", "numpy", "faiss"}, {"rank", "sort", "argpartition"},
-		{"Catalogue.numbers", "search", "dictionary"}, {"post_process", loopOfPython, "batched_nms"}, {"clean", "", "lru_cache"},
+		{"Catalogue.numbers", "search", "dictionary"}, {"post_process", loopOfPython, "batched_nms"}, {"rude_words", "re", "alternation"}, {"clean", "", "lru_cache"},
 	} {
 		all, places := diagnose.LoopLines{}, map[string]int{}
 		addServerStack(&all, places, recording.Stack{Seconds: 9, Native: c.native, Places: []recording.Place{

@@ -51,6 +51,15 @@ func (r Requests) Time(share float64) float64 {
 	return stat.Quantile(r.Times, share)
 }
 
+// TimesInOrder returns what the requests took that the hook saw, in the order in which they came.
+func (r Requests) TimesInOrder() []float64 {
+	times := make([]float64, len(r.answered))
+	for i, a := range r.answered {
+		times[i] = a.done - a.came
+	}
+	return times
+}
+
 // PerPass returns how many requests one pass answers, in the mean. Below 1 a request takes several.
 func (r Requests) PerPass() float64 { return r.Rate / r.Passes }
 
