@@ -53,6 +53,9 @@ func (a adviser) serving() Plan {
 				quantity.About(a.costs.Cores+a.costs.Others))
 		}
 	}
+	if v.Class == diagnose.ServerWaits && fix.At == "" && v.Measured.Requests.Batch > 1 {
+		fix.Title = diagnose.Timer.Advice()
+	}
 	if gate, found := v.Measured.LoopLines.Gate(); v.Class == diagnose.BatchTooSmall && found {
 		fix.At = gate.Short()
 		fix.Title = "requests wait here for a lock or a semaphore, and reach the model one by one: let as many in as a batch takes. " +

@@ -104,7 +104,7 @@ const (
 	Engine      Kind = "engine" // scheduling, inputs of a pass, messages between its processes
 	RequestData Kind = "request-data"
 	PerRequest  Kind = "per-request"
-	OnHost      Kind = "on-host" // a module of the model computes on the CPU
+	OnHost      Kind = "on-host"      // a module of the model computes on the CPU
 	Messages    Kind = "messages"     // to another process, pickled
 	Loads       Kind = "loads"        // a model, a tokenizer or a module, again
 	Database    Kind = "database"     // is asked or written

@@ -53,6 +53,8 @@ var workOfRequest = map[Kind]string{
 		"requests share",
 	Arrays: "make the same call on the device, for a whole batch (torch has most of what NumPy has), or on less: the part that is " +
 		"used, float32 or uint8 in the place of float64",
+	Augmentation: "on the device, for a whole batch (torchvision.transforms.v2 and functional.interpolate take tensors there, " +
+		"torchvision.ops.roi_align cuts boxes out), or on less: the size that the model takes",
 	Afterwards: "what comes out of a pass, on the device and all at once (torchvision.ops.batched_nms, torch.topk, masks as whole " +
 		"tensors): few numbers then go to the host",
 	Spectra: "on the device, for a whole batch: the transforms of torchaudio take tensors there. Make the transform (its windows, " +

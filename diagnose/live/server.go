@@ -400,6 +400,9 @@ func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.
 	own, call := splitServerStack(s)
 	line := diagnose.Line{Own: own, Call: call, Kind: kindOfServer(s)}
 	all.Seconds += s.Seconds
+	if s.OnLoop && slices.ContainsFunc(s.Places, awaitsThread) {
+		s.Awaits = "" // for a lock of the library's
+	}
 	key := line.String()
 	if s.OnLoop {
 		key += " on the event loop"
@@ -458,13 +461,13 @@ func (l filler) settleServerLine(line *diagnose.LoopLine) {
 		if line.Kind == diagnose.Database {
 			line.Kind = diagnose.Service
 		}
-		if line.Blocks && line.Own.File != "" && (line.Locked < line.Seconds/2 || awaitsThread(line.Call)) {
+		if line.Blocks && line.Own.File != "" && line.Locked < line.Seconds/2 {
 			line.Kind = diagnose.Blocking
 		}
 	}
 }
 
-// awaitsThread reports whether a library's function waits for what another thread does: its lock is no program's.
+// awaitsThread reports whether a library's function waits for what another thread does: the lock is none of the program's.
 func awaitsThread(p recording.Place) bool {
 	return startsWithAny(p.File, []string{"concurrent/futures/", "queue.py", "multiprocessing/pool.py"})
 }

@@ -202,6 +202,7 @@ func TestAnEventLoopThatWaitsForAThread(t *testing.T) {
 		l, all, places := filler{Case: diagnose.NewCase()}, diagnose.LoopLines{}, map[string]int{}
 		addServerStack(&all, places, recording.Stack{Seconds: 9, Asleep: true, Awaits: recording.AwaitsLock, OnLoop: true, Places: []recording.Place{
 			{File: "/srv/app.py", Line: 20, Function: "worth"}, {File: file, Function: "Future.result"},
+			{File: "threading.py", Function: "Condition.wait"},
 		}})
 		if l.settleServerLine(&all.Lines[0]); all.Lines[0].Kind != want {
 			t.Errorf("in %s: %v, expected %v", file, all.Lines[0].Kind, want)
