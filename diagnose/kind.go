@@ -656,9 +656,9 @@ var kindWords = map[Kind][2]string{
 			"whole batch, on the device if values come from there. " + besideModel,
 	},
 	OnHost: {
-		"a module computes on the CPU",
-		"move the module, and what it is given, to the device: module.to(\"cuda\") once, at the start. What has to stay on the " +
-			"CPU: beside the model and not in turn with it, for a whole batch, under torch.inference_mode()",
+		"PyTorch computes on the CPU",
+		"move the module, and the tensors that it is given, to the device: module.to(\"cuda\") once, at the start. What has to stay " +
+			"on the CPU: beside the model and not in turn with it, for a whole batch, under torch.inference_mode()",
 	},
 	Loads: {
 		"a model, a tokenizer or a module is loaded, built or imported for a request",

@@ -105,7 +105,7 @@ type LoopLine struct {
 // ServerAdvice is what makes a server's line cheaper; "" if nothing seen tells.
 func (l LoopLine) ServerAdvice() string {
 	if hint, known := workOfRequest[l.Work]; known && slices.Contains(forRequests, l.Kind) {
-		return hint + ". " + besideModel
+		return hint + ". " + onceAndKept + besideModel
 	}
 	return l.Kind.Advice()
 }
@@ -181,7 +181,9 @@ var noWork = append([]Kind{Awaiting, DeviceWait, Launching, Queueing}, HoldReque
 // FirstHeld is the line on which requests wait for something else than work: of a coroutine where those wait longer
 // than threads; false without one.
 func (l LoopLines) FirstHeld() (LoopLine, bool) {
-	thread, found := l.FirstOf(HoldRequests...)
+	thread, found := firstOf(l.Lines, func(line LoopLine) bool { // a library's own thread, of which no line tells why, says nothing
+		return slices.Contains(HoldRequests, line.Kind) && (line.Kind != Held || line.Own.File != "")
+	})
 	if blocks, found := l.FirstOf(Blocking); found && blocks.Share.Point >= blocksMuch {
 		return blocks, true // what coroutines wait for meanwhile follows from it
 	}

@@ -29,6 +29,9 @@ var serverSettings = map[Class]map[string]string{
 // SettingsOf is what helps against a class in the words of a server; "" if the server or its setting is unknown.
 func (c Class) SettingsOf(server string) string { return serverSettings[c][server] }
 
+// onceAndKept is what to do with work that several requests share.
+const onceAndKept = "What several requests share: once, and kept (functools.lru_cache). "
+
 // besideModel is where work for requests goes that stays on the host.
 const besideModel = "The rest beside the model and not in turn with it: native code in a thread (asyncio.to_thread, run_in_executor), " +
 	"Python code in processes (LitServe: workers_per_device, Ray Serve: num_replicas with a part of a GPU each)"
@@ -46,13 +49,10 @@ var workOfRequest = map[Kind]string{
 		"from there",
 	Nearest: "compare on the device, for a whole batch (one product, then torch.topk), or by an index (faiss, hnswlib). Only the " +
 		"first few: numpy.argpartition in the place of argsort",
-	Hashing: "once for what stays the same, and kept",
-	Matching: "one pattern for several words (re.compile of an alternation, once), a set of words, or plain methods of str. What " +
-		"several requests share: once, and kept",
-	Parser: "a parser in native code (orjson, pyarrow, pandas.read_csv), for the part that is used, and once for what several " +
-		"requests share",
-	Arrays: "make the same call on the device, for a whole batch (torch has most of what NumPy has), or on less: the part that is " +
-		"used, float32 or uint8 in the place of float64",
+	Matching: "one pattern for several words (re.compile of an alternation, once), a set of words, or plain methods of str",
+	Parser:   "a parser in native code (orjson, pyarrow, pandas.read_csv), for the part that is used",
+	Arrays: "one call on whole arrays in the place of a loop over their parts, on the device for a whole batch (torch has most of " +
+		"what NumPy has), or on less: the part that is used, float32 or uint8 in the place of float64",
 	Augmentation: "on the device, for a whole batch (torchvision.transforms.v2 and functional.interpolate take tensors there, " +
 		"torchvision.ops.roi_align cuts boxes out), or on less: the size that the model takes",
 	Afterwards: "what comes out of a pass, on the device and all at once (torchvision.ops.batched_nms, torch.topk, masks as whole " +

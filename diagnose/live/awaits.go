@@ -143,9 +143,9 @@ func (l filler) findAwaits() (lines []diagnose.LoopLine, inThreads float64) {
 		if source == nil {
 			continue
 		}
-		// a library's handler that waits for the process of the model: which line, nothing tells
+		// of a library's handler that waits for the process of the model nothing tells why
 		source.Lines = slices.DeleteFunc(source.Lines, func(line diagnose.LoopLine) bool {
-			return source == of[forTask] && line.Own.File == ""
+			return line.Kind == diagnose.Held && line.Own.File == ""
 		})
 		slices.SortStableFunc(source.Lines, func(a, b diagnose.LoopLine) int {
 			return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.String(), b.String()))
