@@ -3,8 +3,8 @@ package advise
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
-	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -61,10 +61,9 @@ func (a adviser) serving() Plan {
 		fix.Title = "requests wait here for a lock or a semaphore, and reach the model one by one: let as many in as a batch takes. " +
 			"If no batch is made yet, " + fix.Title
 	}
-	if loader := v.Grounds.Loader; v.Class == diagnose.BatchTooSmall && v.Measured.Requests.Inputs > 1 && loader != nil {
-		fix.At = loader.Where[strings.LastIndexByte(loader.Where, '/')+1:]
-		fix.Title = fmt.Sprintf("give transformers' pipeline a batch size: pipeline(..., batch_size=%.0f), or batch_size in the call. "+
-			"Texts of like length together: short ones are filled up", min(mostOfList, v.Measured.Requests.Inputs))
+	if inputs, loader := v.Measured.Requests.Inputs, v.Grounds.Loader; v.Class == diagnose.BatchTooSmall && inputs > 1 &&
+		loader != nil {
+		fix.At, fix.Title = path.Base(loader.Where), sizeOfPipeline(inputs)
 	}
 	if holder, waits := v.Measured.LoopLines.BeforeLock(); v.Class == diagnose.ServerWaits && waits {
 		fix.Notes = append(fix.Notes, holder.Short()+": most requests wait there for a lock, which its owner keeps meanwhile")
@@ -82,6 +81,11 @@ func (a adviser) serving() Plan {
 
 // mostOfList is the batch size that a pipeline is advised at most: more brings little, and takes memory. [J]
 const mostOfList = 32
+
+func sizeOfPipeline(inputs float64) string {
+	return fmt.Sprintf("give transformers' pipeline a batch size: pipeline(..., batch_size=%.0f), or batch_size in the call. "+
+		"Texts of like length together: short ones are filled up", min(mostOfList, inputs))
+}
 
 // besidePasses is what takes the host's work away where passes are too small, and the device waits for it as well.
 func (a adviser) besidePasses() (Fix, bool) {
@@ -103,7 +107,8 @@ const readsAtOnce = "read the values of a pass from the device at once: one .tol
 
 // keepOnDevice is what saves copies of a server.
 const keepOnDevice = "keep on the device what requests share (weights, tables): several models that do not fit together: on a device " +
-	"each (Ray Serve: as many as max_num_models_per_replica of @serve.multiplexed lets stay). Of each request: fewer bytes (uint8), one copy for a batch, from pinned memory with non_blocking=True"
+	"each (Ray Serve: as many as max_num_models_per_replica of @serve.multiplexed lets stay). Of each request: " +
+	"fewer bytes (uint8), one copy for a batch, from pinned memory with non_blocking=True"
 
 // launchesPerRead is how many launches a read of the device has in a pass, from which fewer of them pay as well. [J]
 const launchesPerRead = 4

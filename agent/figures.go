@@ -86,8 +86,8 @@ func figureIn(root *os.Root, name string) (f figure, err error) {
 	end, f := told["stoker_run_end_timestamp_seconds"], figure{uid: owner.Uid}
 	f.stall, f.step, f.rate = gauge(told["stoker_stall_ratio"]), gauge(told["stoker_step_seconds"]), gauge(
 		told["stoker_samples_per_second"])
-	f.requests, f.p99, f.none = gauge(told["stoker_requests_per_second"]), gauge(told["stoker_request_p99_seconds"]), gauge(
-		told["stoker_no_requests_ratio"])
+	f.requests, f.none = gauge(told["stoker_requests_per_second"]), gauge(told["stoker_no_requests_ratio"])
+	f.p99 = gauge(told["stoker_request_p99_seconds"])
 	if at := gauge(end); at > 0 && at < math.MaxInt32 {
 		f.at = time.UnixMilli(int64(1000 * at))
 	}

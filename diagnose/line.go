@@ -97,7 +97,7 @@ type LoopLine struct {
 
 	Seconds, Asleep float64
 	Locked          float64 // of Asleep, seconds of waiting for a lock that another thread has
-	Work            Kind    // of a server's line that works for each request: what it does, by what it calls; "" unknown
+	Work            Kind    // of a server's line that works: what it does, by what it calls; "" unknown
 	Holds           Kind    // of a server's line on which a thread sleeps: by the libraries that it calls; "" unknown
 	Blocks          bool    // a server's event loop is blocked meanwhile
 }
@@ -181,7 +181,8 @@ var noWork = append([]Kind{Awaiting, DeviceWait, Launching, Queueing}, HoldReque
 // FirstHeld is the line on which requests wait for something else than work: of a coroutine where those wait longer
 // than threads; false without one.
 func (l LoopLines) FirstHeld() (LoopLine, bool) {
-	thread, found := firstOf(l.Lines, func(line LoopLine) bool { // a library's own thread, of which no line tells why, says nothing
+	// of a library's own thread no line tells why it waits
+	thread, found := firstOf(l.Lines, func(line LoopLine) bool {
 		return slices.Contains(HoldRequests, line.Kind) && (line.Kind != Held || line.Own.File != "")
 	})
 	if blocks, found := l.FirstOf(Blocking); found && blocks.Share.Point >= blocksMuch {

@@ -13,20 +13,21 @@ import (
 // pace of passes. [J] It equals diagnose.Unasked.
 const mostUnasked = 0.20
 
-// sameLoad is how much more requests a second one of two runs may have than the other, so that what a request takes is
-// compared. [J] A queue of 80 % load gets longer by half from a tenth more.
+// sameLoad is how much more requests a second one of two runs may have than the other, so that what a request takes
+// is compared. [J] A queue of 80 % load gets longer by half from a tenth more.
 const sameLoad = 1.10
 
-// compareServers compares what requests take, in runs of a server that keeps up with them. It makes as many passes as its
-// clients request, so that twice the load would look like twice the speed. False if the runs are not of such servers, and a
-// refusal if their loads differ.
+// compareServers compares what requests take, in runs of a server that keeps up with them. It makes as many passes as
+// its clients request, so that twice the load would look like twice the speed. False if the runs are not of such
+// servers, and a refusal if their loads differ.
 func (o *Outcome) compareServers(was, now group, promised stoker.Interval) bool {
 	before, after := was[0].requests(), now[0].requests()
 	if !before.Known() || !after.Known() || max(before.None, after.None) <= mostUnasked {
 		return false
 	}
 	a, b := was.measureRequests(), now.measureRequests()
-	if fast := before.Rate / after.Rate; a.steps < leastSteps || b.steps < leastSteps || !(max(fast, 1/fast) <= sameLoad) {
+	ratio := before.Rate / after.Rate
+	if a.steps < leastSteps || b.steps < leastSteps || !(max(ratio, 1/ratio) <= sameLoad) {
 		o.Refused = fmt.Sprintf("the server keeps up with its requests, so its pace is that of its clients: %s before, %s after. "+
 			"Compare recordings of the same load, or of one that keeps it busy", sayRequests(before), sayRequests(after))
 		return true

@@ -37,7 +37,8 @@ func (l filler) fillServer() {
 	}
 	if pipelines {
 		l.Requests.Batch = batch
-		l.Requests.Inputs = float64(len(l.Costs.Window.Steps)*max(1, l.Costs.Window.OneIn)) * batch / max(1, l.Requests.Count)
+		passes := float64(len(l.Costs.Window.Steps) * max(1, l.Costs.Window.OneIn))
+		l.Requests.Inputs = passes * batch / max(1, l.Requests.Count)
 	}
 	none := diagnose.Quantity{}
 	l.OwnCodeDelaysDevice, l.JobAwaitsOthers, l.DeviceWaitsInLongGaps, l.DeviceWaitsForLaunch = none, none, none, none
@@ -59,8 +60,8 @@ func (l filler) fillServer() {
 	}
 }
 
-// batchOfPipelines is how many inputs a pass of transformers' pipelines takes, which make a loader for each list that they
-// are given; false if other loaders feed the model.
+// batchOfPipelines is how many inputs a pass of transformers' pipelines takes, which make a loader for each list that
+// they are given; false if other loaders feed the model.
 func (l filler) batchOfPipelines() (batch float64, all bool) {
 	for _, d := range l.run.Facts.Loaders {
 		if d.PID != l.Costs.Window.PID {
@@ -467,7 +468,7 @@ func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	}
 }
 
-// awaitsThread reports whether a library's function waits for what another thread does: the lock is none of the program's.
+// awaitsThread reports whether a library's function waits for what another thread does: the lock is the library's own.
 func awaitsThread(p recording.Place) bool {
 	return startsWithAny(p.File, []string{"concurrent/futures/", "queue.py", "multiprocessing/pool.py"})
 }
