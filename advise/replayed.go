@@ -23,7 +23,7 @@ func MarkNames(t *recording.Timeline) replay.Marks {
 	}
 	n := len(t.Names)
 	m := replay.Marks{
-		Elementwise: make([]bool, n), Memory: make([]bool, n), Matrix: make([]bool, n),
+		Elementwise: make([]bool, n), Scaling: make([]bool, n), Memory: make([]bool, n), Matrix: make([]bool, n),
 		Plain: make([]bool, n),
 	}
 	seen := make([]bool, n)
@@ -34,7 +34,7 @@ func MarkNames(t *recording.Timeline) replay.Marks {
 		seen[name] = true
 		switch family := idle.FamilyOf(t.Names[name]); family {
 		case idle.Elementwise:
-			m.Elementwise[name], m.Memory[name] = true, true
+			m.Elementwise[name], m.Memory[name], m.Scaling[name] = true, true, idle.ScalesChannels(t.Names[name])
 		case idle.Reduction, idle.Moving, idle.Fused:
 			m.Memory[name] = true
 		case idle.Matmul, idle.Convolution:

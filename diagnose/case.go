@@ -32,6 +32,7 @@ type Case struct {
 	DeviceListed   bool       // DeviceSign is no more than a device that the file lists
 	IsStartUp      bool       // a program's start: most idle time is what happens once
 	InsteadOfSteps string     // what was recorded instead of steady steps, "graph capture"; "" if it has some
+	Once           Once       // what a program's start is made of
 	Recorder       float64    // share of the window that is idle because the host was recorded
 	Causes         []Cause    // of idle time, most first
 	GapEvidence    []Evidence

@@ -22,6 +22,7 @@ type Grounds struct {
 	Torch     bool               // PyTorch is known to be there; its absence, where Framework is "", is not
 	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
+	Mixed     bool               // of the other collectives some carry gradients
 	OwnReduce bool               // a trace shows the host's operators, and no DistributedDataParallel
 	Sharded   bool               // a trace shows FSDP or ZeRO, which gather shards of weights in every pass
 	FewSends  bool               // a trace's steps have so few collectives that larger ones gain nothing
@@ -53,6 +54,7 @@ type HostWork struct {
 	In    string // the function, operator or range with most of it; "" if nothing of it was recorded
 	First bool   // most of the longest gap is before the first kernel
 	Once  bool   // one gap of the only step has most of it
+	Keeps bool   // most of the long gaps' time allocates or frees memory
 	Waits bool   // most of the long gaps pass inside calls that wait for something else than the judged device
 }
 
@@ -60,6 +62,15 @@ type HostWork struct {
 var launchers = []string{
 	"PjitFunction(", "_engine_run_backward", "PjRt", "TfrtCpuExecutable", "XlaModule", "ExecuteSharded",
 	"CompiledFxGraph", "Torch-Compiled Region",
+}
+
+// keepMemory is what to do about a host that allocates and frees memory while the device waits.
+func (g Grounds) keepMemory() string {
+	if g.Framework == "" {
+		return "let the program need less memory, or keep what it has: the allocator frees blocks and allocates others " +
+			"where none fits (a smaller batch_size, no torch.cuda.empty_cache() in the loop)"
+	}
+	return "keep memory from one round to the next, instead of allocating and freeing it in each"
 }
 
 // Launches reports whether the work is to launch that of the device: it cannot run beside what it launches.
@@ -72,7 +83,28 @@ func (w HostWork) IsFirstCall() bool { return w.First && strings.HasPrefix(w.In,
 type Made struct {
 	Fused  bool // a compiler made some of them
 	Graphs bool // graphs launch at least half of the work
+	XLA    bool // operators of TensorFlow are clusters of XLA
+
+	// Calls of the judged window that a graph cannot hold: those that allocate or free, and those that wait.
+	Allocations, Waits int
 }
+
+// FitLaunches takes from advice on launches what the file shows to be done, or not to be possible between them.
+func (g Grounds) FitLaunches(advice string) string {
+	switch {
+	case g.Made.XLA:
+		return xlaAlready.Replace(advice)
+	case IsBare(g.Framework) && 2*(g.Made.Allocations+g.Made.Waits) > g.Kernels && g.Kernels > 0:
+		return fmt.Sprintf("allocate once before the loop, and wait once behind it: %d calls that allocate or free and %d "+
+			"that wait stand beside %d kernels, and no graph of launches can hold them. Or let one kernel do more",
+			g.Made.Allocations, g.Made.Waits, g.Kernels)
+	}
+	return advice
+}
+
+// xlaAlready takes XLA off the advice for a program that uses it.
+var xlaAlready = strings.NewReplacer("XLA (config.graph_options.optimizer_options.global_jit_level = "+
+	"tf.OptimizerOptions.ON_1), or a", "a", "tf.function(jit_compile=True) around the step, ", "")
 
 // RecordDevice is how to record the device's work.
 func (g Grounds) RecordDevice() string {
@@ -191,6 +223,9 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 	case g.OwnReduce && slices.Contains(ofGradients, s):
 		return "DistributedDataParallel is not in the file: the program exchanges otherwise"
 	case slices.Contains(ofGradients, s) && (g.Exchange == recording.Activations || g.Exchange == recording.Weights):
+		if g.Mixed {
+			return "most of what the collectives exchange is no gradients: " + exchangeWords[g.Exchange]
+		}
 		return "the collectives exchange no gradients: " + exchangeWords[g.Exchange]
 	}
 	return ""

@@ -220,7 +220,11 @@ func (v *Verdict) do() string {
 		cure = ""
 	}
 	if f := v.Grounds.Framework; f != "" && cure != "" {
-		return Translate(Finding{Name: cure}, f).Advice
+		advice := Translate(Finding{Name: cure}, f).Advice
+		if cure == FindingLaunchBound {
+			advice = v.Grounds.FitLaunches(advice)
+		}
+		return advice
 	}
 	if v.Class == NetworkBound && v.Device >= 0 && v.Grounds.Refuse(stoker.Accumulation) != "" {
 		return v.Grounds.ExchangeAdvice()
@@ -233,6 +237,9 @@ func (v *Verdict) do() string {
 	}
 	if v.Class == CPUBound && v.Grounds.HostWork.Waits {
 		return "see what that call waits for (stoker trace --timeline FILE shows all threads and devices)"
+	}
+	if v.Class == CPUBound && v.Grounds.HostWork.Keeps {
+		return v.Grounds.keepMemory()
 	}
 	if k := v.Shares.Kernel + v.Shares.Copy; v.Class == CPUBound && v.Device >= 0 && k > 0 && k < littleToHide {
 		return fmt.Sprintf("do less of it, or make it faster: the device works %s of the window, too little to hide it "+

@@ -386,6 +386,16 @@ func ExchangeOf(name string) Exchange {
 	return UnknownExchange
 }
 
+// HostExchange reports whether a name is of a collective that the CPU computes.
+func HostExchange(name string) bool {
+	return strings.HasPrefix(name, "gloo:") || strings.HasPrefix(name, "mpi:")
+}
+
+// LaunchesCluster reports whether an operator of TensorFlow is a cluster of others that XLA compiled.
+func LaunchesCluster(name string) bool {
+	return ContainsAny(name, "XlaLaunch", "_XlaRun", "XlaCompile")
+}
+
 // Receives reports whether an operator of a timeline of TensorFlow waits for a tensor of another process.
 func Receives(name string) bool { return strings.HasSuffix(name, ":RecvTensor") }
 

@@ -70,16 +70,19 @@ type Device struct {
 	// Joining is Opening if it lasts as long as making a communicator does.
 	Joining int64
 
-	// Start is how long the program ran until the device was set up: no part of the
-	// window.
+	// Start is how long the program ran until its first call of the device, or, if SetUp, until the device was set up:
+	// no part of the window.
 	Start int64
+	SetUp bool
 
 	// Edge is the gap before the first work of a recording that no mark bounds, if it is no
 	// part of the window.
 	Edge int64
 
-	// Earlier is whether the device worked throughout Edge on launches from before the recording.
+	// Earlier is whether the device worked throughout Edge on launches from before the recording, and Queued how long
+	// the first recorded work waited for that, from the call that launched it on.
 	Earlier bool
+	Queued  int64
 
 	Works  int           // pieces of work that start in the window
 	Places [Causes]Place // of each cause the gap with most of it
@@ -91,6 +94,8 @@ type Device struct {
 	Touched int64 // of Long, the part in shorter gaps that end as the host touches managed memory
 
 	LongOnce int64 // of Long, what happens once
+
+	Compiles, Allocates int64 // of WarmUp, what compiles, and what allocates
 
 	LongAllocator int64 // of Long, what allocates
 
@@ -137,6 +142,7 @@ type Slice struct {
 	Frame    int32 // innermost Python frame, index into Timeline.Frames; -1 none
 	Next     int32 // the work that ended the gap, -1 none followed
 	Gap      [2]int64
+	Compiles bool // the gap ends with the first run of a kernel that is compiled for it
 	Touch    bool // the gap ends because the host touches a page of managed memory: nothing is launched
 }
 
@@ -295,6 +301,7 @@ const longRange = 500_000
 func (a *Analysis) charge(d *Device) {
 	d.Causes, d.Places, d.Short, d.AfterSync = [Causes]int64{}, [Causes]Place{}, [Causes]Place{}, [2]int64{}
 	d.Long, d.Ranged, d.Touched, d.LongOnce, d.LongAllocator, d.LongWork, d.BeforeTiny = 0, 0, 0, 0, 0, 0, 0
+	d.Compiles, d.Allocates = 0, 0
 	waits := a.waits(d)
 	var gap [Causes]Place
 	last := [2]int64{math.MinInt64, math.MinInt64}
@@ -322,6 +329,13 @@ func (a *Analysis) charge(d *Device) {
 		}
 		if s.LongWork() {
 			d.LongWork += length
+		}
+		switch {
+		case s.Cause != WarmUp:
+		case s.Compiles, a.rowOfSlice(s) == rowCompiles:
+			d.Compiles += length
+		case a.rowOfSlice(s) == rowAllocates:
+			d.Allocates += length
 		}
 		issues := s.Cause.Host() && s.Cause != Allocator && s.Cause != WarmUp || s.Cause == CopyIssue
 		if s.Next >= 0 && issues && a.tiny(s.Next) {
@@ -382,6 +396,17 @@ func (d *Device) afterSync(from, to, host int64, waits []HostWait) {
 		kind = 0
 	}
 	d.AfterSync[kind] += min(host, w.To-w.From)
+}
+
+// rowOfSlice is the table's row of what a slice is charged to.
+func (a *Analysis) rowOfSlice(s Slice) uint8 {
+	switch {
+	case s.Call >= 0:
+		return a.causeRow(uint8(a.t.Host.Kind[s.Call]), a.t.Host.Name[s.Call])
+	case s.Frame >= 0:
+		return a.causeRow(frameRow, a.t.Frames.Name[s.Frame])
+	}
+	return noRow
 }
 
 // Name is the index of the name of what a slice is charged to: the call, else

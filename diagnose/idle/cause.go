@@ -159,7 +159,7 @@ func readsValue(name string) bool {
 
 // hostExchange: exchanges between ranks that block the host.
 func hostExchange(name string) bool {
-	return strings.HasPrefix(name, "gloo:") || strings.HasPrefix(name, "mpi:") ||
+	return recording.HostExchange(name) ||
 		strings.HasSuffix(name, "barrier") && recording.ContainsAny(name, "c10d", "nccl", "dist")
 }
 

@@ -168,11 +168,12 @@ func (a *Analysis) waits(d *Device) []HostWait {
 	if d.Process < 0 {
 		return nil
 	}
-	var found []HostWait
+	var found, behind []HostWait
 	h := &a.t.Host
-	from, to := d.From, d.To
+	from, to, end := d.From, d.To, d.To
 	if n := len(d.Steps); n > 0 { // a host that runs ahead blocks when its steps are over
 		from, to = d.Steps[0].HostFrom, d.Steps[n-1].HostTo
+		end = max(to, d.To)
 	}
 	for thread := range a.t.Threads {
 		if a.of[thread] != int32(d.Process) {
@@ -180,7 +181,7 @@ func (a *Analysis) waits(d *Device) []HostWait {
 		}
 		var around []int32 // operators that are open
 		for _, i := range a.calls.members(int32(thread)) {
-			if h.Start[i] >= to {
+			if h.Start[i] >= end {
 				break
 			}
 			if h.End[i] <= from {
@@ -188,10 +189,13 @@ func (a *Analysis) waits(d *Device) []HostWait {
 			}
 			switch h.Kind[i] {
 			case recording.Runtime:
-				w := HostWait{Call: i, Op: -1, From: max(h.Start[i], from), To: min(h.End[i], to)}
+				w := HostWait{Call: i, Op: -1, From: max(h.Start[i], from), To: min(h.End[i], end)}
 				if w.To-w.From >= leastWait {
 					around = alive(around, h.End, h.Start[i])
-					if a.isWait(&w, around) {
+					switch is, last := a.isWait(&w, around); {
+					case is && (last || h.Start[i] >= to):
+						behind = append(behind, w)
+					case is:
 						found = append(found, w)
 					}
 				}
@@ -201,25 +205,41 @@ func (a *Analysis) waits(d *Device) []HostWait {
 			}
 		}
 	}
+	found = append(found, a.ofSteps(behind, found, len(d.Steps))...)
 	sort.SliceStable(found, func(i, j int) bool { return found[i].To < found[j].To })
 	return found
 }
 
-// isWait reports whether a long call of the runtime waited for the device, and
-// fills in why.
-func (a *Analysis) isWait(w *HostWait, around []int32) bool {
+// ofSteps are waits behind the last launch that belong to steps: half of the steps or more have the same one.
+// Any other ends the recording, and no step.
+func (a *Analysis) ofSteps(behind, found []HostWait, steps int) (kept []HostWait) {
+	count := map[int32]int{}
+	for _, w := range found {
+		count[a.t.Host.Name[w.Call]]++
+	}
+	for _, w := range behind {
+		if n := count[a.t.Host.Name[w.Call]]; n >= 2 && 2*n >= steps {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
+
+// isWait reports whether a long call of the runtime waited for the device, fills in why, and tells whether it is one
+// that the program wrote behind all of its launches.
+func (a *Analysis) isWait(w *HostWait, around []int32) (is, last bool) {
 	if len(around) > 0 {
 		w.Op = around[len(around)-1]
 	}
 	switch a.causeRow(uint8(recording.Runtime), a.t.Host.Name[w.Call]) {
 	case rowSync:
 		w.Hidden = a.asksValue(around)
-		return w.Hidden || !a.last(w.Call) // else the end of the recording, not of a step
+		return true, !w.Hidden && a.last(w.Call)
 	case rowCopies:
 		w.Hidden = true
-		return a.hidesWait(w.Call)
+		return a.hidesWait(w.Call), false
 	}
-	return false
+	return false, false
 }
 
 // last reports whether a thread launches nothing after a call.

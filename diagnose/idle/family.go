@@ -65,7 +65,7 @@ var families = []struct {
 }{
 	{Attention, []string{
 		" flash fwd ", " flash bwd ", " flash attn ", " flash attention ", " fmha", " attention ",
-		" attn fwd ", " attn bwd ", " paged att",
+		" attn fwd ", " attn bwd ", " paged att", " sage fwd ",
 	}},
 	{Convolution, []string{
 		" conv ", " convolve ", " convolution", " winograd", " dgrad ", " wgrad ", " fprop ", " scudnn ",
@@ -81,6 +81,7 @@ var families = []struct {
 	{Moving, []string{" transpose fusion "}},
 	{Reduction, []string{" reduce fusion "}},
 	{Fused, []string{" triton ", " multi tensor apply ", " fused ", " fusion ", " act and mul "}},
+	{Elementwise, []string{" bn fw inf "}}, // a batch norm of inference only scales and shifts
 	{Reduction, []string{
 		" reduce ", " reduction ", " softmax", " soft max ", " norm ", " layernorm", " rmsnorm", " batchnorm",
 		" bn fw", " bn bw", " argmax ", " topk ", " cumsum ", " scan ",
@@ -140,9 +141,11 @@ func wordsOf(name string) string {
 	return " " + strings.TrimSpace(strings.Join(strings.Fields(b.String()), " ")) + " "
 }
 
-// MultipliesVector reports whether a kernel multiplies a matrix with a vector: it reads each value once and waits for
-// memory, on whichever cores.
-func MultipliesVector(name string) bool { return strings.Contains(name, "gemv") }
+// MultipliesVector reports whether a kernel multiplies a matrix with a vector, or an expert's weights with a tile of
+// 16 tokens, the least that Triton has: it reads each value once and waits for memory, on whichever cores.
+func MultipliesVector(name string) bool {
+	return strings.Contains(name, "gemv") || strings.Contains(name, "matmul_ogs") && strings.Contains(name, "_16x")
+}
 
 // CoreKind says whether a kernel computes on Tensor Cores (AMD: matrix cores).
 type CoreKind uint8

@@ -71,3 +71,17 @@ func TestWordsOfKernels(t *testing.T) {
 		}
 	}
 }
+
+// Attention, batch norms of inference and experts' products for few tokens are known by their names.
+func TestKernelsThatWereTakenForOthers(t *testing.T) {
+	if f := FamilyOf("sage_fwd"); f != Attention {
+		t.Errorf("sage_fwd is %s", f)
+	}
+	const norm = "void cudnn::bn_fw_inf_1C11_kernel_NCHW<float, float, true, 1>(float, float, cudnnTensorStruct)"
+	if f := FamilyOf(norm); f != Elementwise || !ScalesChannels(norm) {
+		t.Errorf("a batch norm of inference is %s", f)
+	}
+	if !MultipliesVector("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x128x1_swiglu") || MultipliesVector("_matmul_ogs_NNT_bf16xbf16xmxfp4_128x256x64x1") {
+		t.Error("a product for few tokens waits for memory, one for many does not")
+	}
+}

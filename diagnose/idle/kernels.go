@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -84,7 +85,7 @@ func (a *Analysis) SumKernels(d *Device) *Kernels {
 		k.Count++
 		k.Time += length
 		lengths.addLength(length)
-		k.chain(w, total.Family, i, length)
+		k.chain(w, total.Family, ScalesChannels(a.t.Names[w.Name[i]]), i, length)
 		if per := float64(w.PerSM[i]); !math.IsNaN(per) && per > 0 {
 			k.Known += length
 			weighted += min(per, 1) * float64(length)
@@ -146,19 +147,32 @@ func (k *Kernels) matrix(names []string) {
 // chain follows runs of elementwise kernels on a stream: each writes what the
 // next one reads, which one kernel could keep in registers. Kernels with other
 // grids work on other arrays: an optimizer's are no chain, however long.
-func (k *Kernels) chain(w *recording.Work, family Family, work int32, length int64) {
-	e := k.elementsOf(w.Stream[work])
-	if e.n > 0 && (family != Elementwise || w.Blocks[work] != e.blocks || e.n == longestChain) {
+func (k *Kernels) chain(w *recording.Work, family Family, scales bool, work int32, length int64) {
+	e, blocks := k.elementsOf(w.Stream[work]), w.Blocks[work]
+	if scales {
+		blocks = anyBlocks
+	}
+	other := blocks != e.blocks && blocks != anyBlocks && e.blocks != anyBlocks
+	if e.n > 0 && (family != Elementwise || other || e.n == longestChain) {
 		k.endChain(e)
 	}
 	if family != Elementwise {
 		return
 	}
 	if e.n == 0 {
-		e.first, e.blocks = work, w.Blocks[work]
+		e.first, e.blocks = work, anyBlocks
+	}
+	if e.blocks == anyBlocks {
+		e.blocks = blocks
 	}
 	e.n, e.last, e.time = e.n+1, work, e.time+length
 }
+
+// anyBlocks is the grid of a chain so far that only scales: a library's kernel has another one for the same array.
+const anyBlocks = -2
+
+// ScalesChannels reports whether a kernel is a library's batch norm of inference, which scales and shifts each value.
+func ScalesChannels(name string) bool { return strings.Contains(name, "bn_fw_inf") }
 
 func (k *Kernels) elementsOf(stream int32) *elements {
 	if k.streams[stream] == nil {

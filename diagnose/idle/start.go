@@ -21,7 +21,7 @@ func (a *Analysis) cutStart(d *Device) {
 	}
 	d.To = min(d.To, a.recorderStop(d))
 	if made, works := a.contextMade(d); made > begin && d.To-works >= made-max(begin, d.From) {
-		begin, setsUp = made, true // the device works for longer than that: it is judged
+		begin, setsUp, d.SetUp = made, true, true // the device works for longer than that: it is judged
 	}
 	if setsUp && begin > d.From && begin < d.To && (d.Process < 0 || !a.Processes[d.Process].runs) {
 		d.Start = begin - d.From
@@ -95,6 +95,9 @@ func (a *Analysis) cutEdge(d *Device) {
 		return
 	}
 	d.Edge, d.Earlier = lead, d.Start == 0 && lead >= longGap && early
+	if call := a.t.Device.Call[works[0]]; d.Earlier && call >= 0 {
+		d.Queued = a.t.Device.Start[works[0]] - max(d.From, a.t.Host.Start[call])
+	}
 	d.From += lead
 }
 
@@ -121,7 +124,7 @@ func (a *Analysis) isQueued(work int32, at, lead int64) bool {
 // while the host launched more behind it: something before the recording held the device.
 func (a *Analysis) queuesUp(works []int32) bool {
 	first := a.t.Device.Start[works[0]]
-	if call := a.t.Device.Call[works[0]]; call < 0 || first-a.t.Host.End[call] < longGap {
+	if call := a.t.Device.Call[works[0]]; call < 0 || first-a.t.Host.End[call] < longHeld {
 		return false
 	}
 	behind := 0
@@ -133,9 +136,12 @@ func (a *Analysis) queuesUp(works []int32) bool {
 	return behind >= farAhead
 }
 
-// farAhead is how many pieces of work a host has launched that runs ahead of a busy device. [J] One that only starts
-// waits for the first of them.
-const farAhead = 100
+// What a host that runs ahead of a busy device has launched before the first work starts, and how long that waits. [J]
+// A host that only starts waits for the first of them.
+const (
+	farAhead = 50
+	longHeld = 1_000_000 // nanoseconds
+)
 
 // waitsInCopy reports whether the call that copies something waited for the stream for most of some time.
 func (a *Analysis) waitsInCopy(work int32, time int64) bool {
@@ -230,6 +236,9 @@ func (a *Analysis) contextMade(d *Device) (made, works int64) {
 	}
 	return 0, first
 }
+
+// Runs reports whether marks tell that steps of a device's process went before the recording.
+func (a *Analysis) Runs(d *Device) bool { return d.Process >= 0 && a.Processes[d.Process].runs }
 
 // owns reports whether a thread is of a device's process.
 func (a *Analysis) owns(d *Device, thread int32) bool {

@@ -351,11 +351,14 @@ func (s *gapSweep) fillsQueue(call int32) bool {
 	return s.busy && first >= 0 && s.a.t.Device.Start[first]-h.End[call] >= h.End[call]-h.Start[call]
 }
 
-// makesContext reports whether a call is a long one before a device's first work. The
+// makesContext reports whether a call is a long one before a device's first work, which it may launch at its end. The
 // runtime makes the context in the first call that needs one, of any name.
 func (s *gapSweep) makesContext(call int32) bool {
-	h := &s.a.t.Host
-	return s.next == s.a.works.members(s.d.Index)[0] && h.End[call]-h.Start[call] >= setUp
+	h, end := &s.a.t.Host, s.a.t.Host.End[call]
+	if first := s.a.first[call]; first >= 0 {
+		end = min(end, s.a.t.Device.Start[first])
+	}
+	return s.next == s.a.works.members(s.d.Index)[0] && end-h.Start[call] >= setUp
 }
 
 // toHost reports whether a copying call brought something from the device.
@@ -370,9 +373,9 @@ func (a *Analysis) toHost(call int32) bool {
 // emit hands a slice on, once its cause or its call changes. In a trace of a
 // program's start, allocation is part of the start.
 func (s *gapSweep) emit(p Slice) {
-	if s.d.StartUp && p.Cause == Allocator || (s.setsUp || s.compiles) && p.Cause == Unrecorded ||
-		s.compiles && (p.Cause == CPUOp || p.Cause == Python) {
-		p.Cause = WarmUp
+	compiles := s.compiles && (p.Cause == CPUOp || p.Cause == Python || p.Cause == Unrecorded)
+	if s.d.StartUp && p.Cause == Allocator || s.setsUp && p.Cause == Unrecorded || compiles {
+		p.Cause, p.Compiles = WarmUp, compiles
 	}
 	last := &s.pending
 	if last.To == p.From && last.From < last.To && last.Cause == p.Cause && last.Call == p.Call &&

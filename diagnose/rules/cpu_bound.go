@@ -42,3 +42,23 @@ const (
 	lockedText  = "One thread of a process at a time runs Python. While another one does, the thread that launches waits for the " +
 		"lock, and the device for that thread."
 )
+
+// Words of a profiler's file, which shows what the host does in its gaps, or that nothing of it was recorded.
+const (
+	stretchesText = "In long stretches the thread that launches, or one that it waits for, does something else, and the " +
+		"device waits meanwhile."
+	onceStretchText = "In one long stretch the thread that launches, or one that it waits for, does something else, and " +
+		"the device waits meanwhile."
+	keepText = "The thread that launches allocates or frees memory of the device, which waits meanwhile."
+)
+
+// stretchText is the text of a verdict from a profiler's file.
+func stretchText(w diagnose.HostWork) string {
+	switch {
+	case w.Keeps:
+		return keepText
+	case w.Once:
+		return onceStretchText
+	}
+	return stretchesText
+}

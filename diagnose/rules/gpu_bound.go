@@ -56,5 +56,5 @@ const (
 	plainShare  = 0.2 // of kernel time in matrix work without Tensor Cores [J]
 	memoryShare = 0.5 // [J] of kernel time in kernels that move data
 	vectorShare = 0.2 // [J] of kernel time in products with a vector, which wait for memory: there is no one kind then
-	tensorShare = 0.3 // KempnerPulse calls 30 % tensor-active tensor-bound
+	tensorShare = 0.5 // [J] of kernel time: its words say "most"
 )

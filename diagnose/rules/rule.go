@@ -38,6 +38,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 			return lockedTitle, lockedText, known
 		}
 	}
+	if v.Class == diagnose.CPUBound && v.Device >= 0 { // what it is, a profiler's file tells or leaves open
+		return rule.Title, stretchText(v.Grounds.HostWork), known
+	}
 	if v.Class == diagnose.StartUp && len(v.Evidence) > 0 {
 		return rule.Title, startText(v.Evidence[0].Signal), known
 	}

@@ -10,10 +10,9 @@ import (
 // startUp comes before all other rules, which are not asked if it convinces: things that happen
 // once resemble any of them.
 var startUp = Rule{
-	Class: diagnose.StartUp,
-	Title: "This is a program's start",
-	Text: "Contexts and modules are made, memory is allocated for the first time, and ranks, if there are several, meet " +
-		"for the first time. Nothing of it comes again.",
+	Class:  diagnose.StartUp,
+	Title:  "This is a program's start",
+	Text:   "What the device waits for is done once, as a program starts. Nothing of it comes again.",
 	Limits: "A trace of one step cannot tell what comes again.",
 	check: func(c *inquiry) float64 {
 		if !c.IsStartUp {
@@ -23,14 +22,14 @@ var startUp = Rule{
 			"warm-up, first allocations, and of several ranks first collectives"))
 		what, signal := c.whatStarts()
 		c.because(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", signal,
-			"the trace shows a program's start, its warm-up: kernels run %s of the time, and %s take most of the rest. "+
+			"the trace shows a program's start, its warm-up: kernels run %s of the time, and most of the rest is %s. "+
 				"It says nothing about steady steps",
 			quantity.Percent(c.Shares.Kernel), what), c.GapEvidence, c.WarmUpEvidence)
 		return 1
 	},
 }
 
-// Signals and words of starts in which no contexts and modules are made.
+// Signals and words of starts that are something else than what most programs do as they start.
 const (
 	signalOnce = "trace.once"
 	signalGaps = "trace.gaps"
@@ -55,19 +54,22 @@ func (c *inquiry) whatStarts() (what, signal string) {
 	if c.InsteadOfSteps != "" && c.InsteadOfSteps != "warm-up" {
 		return c.InsteadOfSteps + " and what it waits for", signalOnce
 	}
-	first, other := c.Shares.Communication, 0.0
+	first, other, hidden := c.Shares.Communication, 0.0, 0.0
 	for _, cause := range c.Causes {
-		if slices.Contains([]string{"warm-up", "allocator", "communication"}, cause.Cause) {
+		switch {
+		case slices.Contains([]string{"warm-up", "allocator", "communication"}, cause.Cause):
 			first += cause.Share
-		} else {
+		case slices.Contains([]string{"unrecorded", "unlinked"}, cause.Cause):
+			hidden = max(hidden, cause.Share)
+		default:
 			other = max(other, cause.Share)
 		}
 	}
 	switch {
+	case first < max(other, hidden) && other < hidden:
+		return "gaps in which the file does not tell what the host does", signalGaps
 	case first < other:
-		return "gaps in which the host works between first calls", signalGaps
-	case c.Parts.Exchange > 0:
-		return "contexts, modules, first allocations and first collectives", "trace.kernel"
+		return "gaps in which the host works between kernels", signalGaps
 	}
-	return "contexts, modules and first allocations", "trace.kernel"
+	return c.Once.String(), "trace.kernel"
 }

@@ -44,7 +44,12 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 			c.Grounds.Record = "record again without another profiler beside this one, with a CUPTI of the driver's version, " +
 				"or under nsys profile"
 		}
-		if len(c.HostReceives) > 0 {
+		if c.LaunchCalls > 0 && c.Grounds.Framework == diagnose.FrameworkCUDA {
+			c.Grounds.Record = "record again with an nsys that knows this driver, and no other profiler beside it"
+		}
+		if len(c.HostReceives) > 0 && c.Grounds.Framework == "" {
+			c.Grounds.Record = "compare the ranks: one that waits for a slower one is late itself nowhere"
+		} else if len(c.HostReceives) > 0 {
 			c.Grounds.Record = "send fewer and larger tensors from process to process: a faster device is worth little here"
 		}
 		if len(c.Doubts) > 0 {
@@ -60,7 +65,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	t.fillRest(c, run)
 	c.Rows = t.listRows(run)
 	c.RankComparison, c.Findings, c.TooFewSteps = t.describeRanks(), t.findAll(), false
-	t.grounds.HostWork.Waits = t.holdsHost()
+	t.grounds.HostWork.Waits, t.grounds.HostWork.Keeps = t.holdsHost(), 2*t.d.LongAllocator > t.d.Long
 	c.Grounds.HostWork = t.grounds.HostWork
 	for i := range c.Findings {
 		c.Findings[i] = t.applyGrounds(c.Findings[i])
@@ -152,6 +157,10 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 		Moving: float64(moving+k.Vector) / all, Vector: float64(k.Vector) / all,
 	}
 	c.Recorder = t.recorder
+	c.Once = diagnose.Once{
+		Compiles: d.Share(d.Compiles), Allocates: d.Share(d.Allocates), Meets: t.parts.Exchange,
+		SetsUp: d.Share(d.Causes[idle.WarmUp] - d.Compiles - d.Allocates),
+	}
 	c.RankLateBy, c.Causes, c.GapEvidence = t.measureLate(), t.listCauses(), t.describeGaps()
 	c.WarmUpEvidence = t.describePlace(idle.WarmUp)
 }
@@ -238,8 +247,9 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 	c.DeviceWaitsForLaunch = diagnose.AskShare("Does the device wait for the next launch, in gaps below "+
 		diagnose.LongGapText+"?", t.parts.Host, diagnose.HostGaps, "").
 		WithEvidence(t.parts.Host, "ratio", "trace.host",
-			"the device waits for the host to launch %s of the window, %d kernels of %s median",
-			quantity.Percent(t.parts.Host), t.kernels.Count, quantity.AboutSeconds(toSeconds(t.kernels.Median)))
+			"the device waits for the host to launch %s of the window, %d kernels of %s median%s",
+			quantity.Percent(t.parts.Host), t.kernels.Count, quantity.AboutSeconds(toSeconds(t.kernels.Median)),
+			t.describeLongBeside())
 	c.LaunchOutlastsKernel = diagnose.AskShare("Are kernels shorter than a launch (median, of 10 us)?",
 		t.measureShortness(),
 		diagnose.ShortKernel, "long kernels hide launches only while the host runs ahead")

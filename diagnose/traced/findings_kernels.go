@@ -40,9 +40,9 @@ func (t *filler) findElementwiseChains() (diagnose.Finding, bool) {
 	t.locateWork(&f, k.Chain[0])
 	f.To = toSeconds(t.t.Device.End[k.Chain[1]])
 	f.Text = fmt.Sprintf("elementwise kernels and reductions take %s of kernel time (elementwise alone %s). "+
-		"%d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all: each "+
-		"writes what the next one reads. One kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3): about %s "+
-		"left",
+		"%d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all. Where "+
+		"each reads what the one before it wrote, one kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3): about "+
+		"%s left",
 		quantity.Percent(share), quantity.Percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))),
 		k.Chains, k.Longest, quantity.AboutSeconds(toSeconds(k.Chained)), quantity.AboutSeconds(k.Fused/1e9))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "default")}

@@ -13,14 +13,19 @@ import (
 
 func (t *filler) findAllocating() (diagnose.Finding, bool) {
 	ns, share := t.shareOfCauses(idle.Allocator)
-	if share < allocTrigger {
+	if place := t.d.Places[idle.Allocator]; share < allocTrigger ||
+		t.countSteps() == 1 && t.isFirst(place) && 2*place.Time > ns { // before a program's first kernel, once
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewFinding(diagnose.FindingAllocator)
 	t.weigh(&f, ns)
 	t.locateCause(&f, idle.Allocator)
-	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of steps",
-		quantity.Percent(share))
+	midst := ""
+	if !t.unmarked {
+		midst = " in the midst of steps"
+	}
+	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed%s",
+		quantity.Percent(share), midst)
 	if t.grounds.Framework == "" {
 		f.Text += ": the caching allocator runs out of fitting blocks"
 	}

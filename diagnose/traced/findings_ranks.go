@@ -2,6 +2,8 @@ package traced
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -12,9 +14,12 @@ import (
 // exposedTrigger: torch-tb-profiler warns at 10 %; half of that is a start value. [J]
 const exposedTrigger = 0.05
 
-// longExchange is how long a collective takes whose bytes weigh more than its latency, nanoseconds. [J] Within a node
-// one of a few bytes takes 10 to 50 us, between nodes twice as long.
-const longExchange = 200_000
+// A collective below shortExchange is mostly latency, nanoseconds, [J] as within a node one of a few bytes takes 10 to
+// 50 us, and between nodes twice as long; and so is the time of all if mostlyShort of it is in such ones. [J]
+const (
+	shortExchange = 100_000
+	mostlyShort   = 0.75
+)
 
 func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	if t.parts.Exchange < exposedTrigger {
@@ -28,17 +33,19 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	if apart != "" { // the others are as long as they are
 		count, time, alone = count-1, time-t.d.Opening, alone-t.d.Opening
 	}
-	each := quantity.AboutSeconds(toSeconds(time / int64(max(1, count))))
+	lengths, short := t.listExchanges()
+	each := describeLengths(lengths, time/int64(max(1, count)))
 	bare := quantity.Percent(min(1, max(0, float64(alone))/float64(max(1, time))))
-	said := fmt.Sprintf("%.0f%s, %s each, %s of their time without computation beside them",
+	said := fmt.Sprintf("%.0f%s, %s, %s of their time without computation beside them",
 		float64(count)/t.countSteps(), t.sayPerStep(), each, bare)
 	if count == 1 {
-		said = fmt.Sprintf("one of %s, %s of its time without computation beside it", each, bare)
+		said = fmt.Sprintf("one of %s, %s of its time without computation beside it",
+			quantity.AboutSeconds(toSeconds(time)), bare)
 	}
 	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window%s: %s",
 		quantity.Percent(t.parts.Exchange), apart, said)
 	many := float64(count)/t.countSteps() > diagnose.ManyExchanges
-	if many && time/int64(max(1, count)) < longExchange {
+	if many && float64(short) >= mostlyShort*float64(time) {
 		f.Text += ": so many small ones cost latency, not bytes"
 	}
 	if len(t.t.Host.Start) == 0 || t.grounds.Refuse(stoker.BucketMB) != "" { // nothing tells of gradients
@@ -58,6 +65,38 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	return f, true
 }
 
+// listExchanges returns the lengths of the window's collectives, shortest first, and the time of the short ones.
+func (t *filler) listExchanges() (lengths []int64, short int64) {
+	w := &t.t.Device
+	for i := range w.Start {
+		if w.Device[i] != t.d.Index || w.Start[i] < t.d.From || w.Start[i] >= t.d.To || !t.all.IsCollective(int32(i)) {
+			continue
+		}
+		length := w.End[i] - w.Start[i]
+		if lengths = append(lengths, length); length < shortExchange {
+			short += length
+		}
+	}
+	slices.Sort(lengths)
+	return lengths, short
+}
+
+// meanTells is how far from the middle one the mean of some lengths is at most, relative, to be said of each. [J]
+const meanTells = 0.25
+
+// describeLengths says how long each of some collectives takes: the mean, or else the middle one and the longest.
+func describeLengths(lengths []int64, mean int64) string {
+	if len(lengths) == 0 {
+		return quantity.AboutSeconds(toSeconds(mean)) + " each"
+	}
+	middle := lengths[(len(lengths)-1)/2]
+	if math.Abs(float64(middle-mean)) <= meanTells*float64(mean) {
+		return quantity.AboutSeconds(toSeconds(mean)) + " each"
+	}
+	return fmt.Sprintf("%s in the median, %s the longest", quantity.AboutSeconds(toSeconds(middle)),
+		quantity.AboutSeconds(toSeconds(lengths[len(lengths)-1])))
+}
+
 // leastOpening is the share of the window from which a sentence names the first collective apart. [J]
 const leastOpening = 0.005
 
@@ -67,7 +106,8 @@ func (t *filler) describeOpening() string {
 	if share < leastOpening {
 		return ""
 	}
-	return fmt.Sprintf(", the first one apart (%s: it may wait for another rank's start)", quantity.Percent(share))
+	return fmt.Sprintf(", the first one apart (%s: it may wait for another rank's %s)", quantity.Percent(share),
+		map[bool]string{true: "recorder", false: "start"}[t.all.Runs(t.d)])
 }
 
 // findProbableCommunication finds exchanges that no list knows: long kernels that use

@@ -16,10 +16,11 @@ import (
 // groundsOf are those of a trace's judged device.
 func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	machine := hardware.MachineOf(t.gpu.Name)
+	exchange, mixed := t.findExchange()
 	return diagnose.Grounds{
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
-		Exchange: t.findExchange(), OwnReduce: t.reducesItself(), FewSends: t.sendsFew(), HalfSends: t.sendsHalf(),
+		Exchange: exchange, Mixed: mixed, OwnReduce: t.reducesItself(), FewSends: t.sendsFew(), HalfSends: t.sendsHalf(),
 		Sharded: slices.ContainsFunc(t.t.Names, recording.ShardsWeights), Reach: machine.Link.Reach, Chip: t.chip,
 		Joined: machine.GPU.NVLink.Value > 0, OneOwner: len(run.Facts.Processes) <= 1 && len(t.all.Devices) > 1,
 		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
@@ -41,12 +42,31 @@ func (t *filler) findMade() diagnose.Made {
 			graphs++
 		}
 	}
+	allocations, waits := t.countUncaptured()
 	return diagnose.Made{
+		XLA:         slices.ContainsFunc(t.t.Names, recording.LaunchesCluster),
+		Allocations: allocations, Waits: waits,
 		Fused: slices.ContainsFunc(t.kernels.Totals, func(total idle.NameTotal) bool {
 			return recording.FusedKernel(t.t.Names[total.Name])
 		}),
 		Graphs: 2*graphs >= max(1, works),
 	}
+}
+
+// countUncaptured is how many calls of the judged window allocate or free memory, and how many wait for the device.
+func (t *filler) countUncaptured() (allocations, waits int) {
+	h := &t.t.Host
+	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= t.d.From })
+	for i := first; i < len(h.Start) && h.Start[i] < t.d.To; i++ {
+		switch name := t.t.Names[h.Name[i]]; {
+		case h.Kind[i] != recording.Runtime:
+		case recording.AllocatesMemory(name):
+			allocations++
+		case recording.WaitsForDevice(name):
+			waits++
+		}
+	}
+	return allocations, waits
 }
 
 // oftenShaped is the number of operators in a step, whose results are as long as the data tell, from which the step
@@ -151,10 +171,10 @@ func isProfilerMark(name string) bool {
 	return step || recording.LoaderSpan(name)
 }
 
-// findExchange is what most of the collectives' time in the window carries.
-func (t *filler) findExchange() recording.Exchange {
+// findExchange is what most of the collectives' time in the window carries, and whether some of the rest carries
+// gradients.
+func (t *filler) findExchange() (most recording.Exchange, mixed bool) {
 	time := map[recording.Exchange]int64{}
-	most := recording.UnknownExchange
 	for _, total := range t.kernels.Totals {
 		if total.Family == idle.Exchange {
 			time[recording.ExchangeOf(t.t.Names[total.Name])] += total.Time
@@ -166,9 +186,9 @@ func (t *filler) findExchange() recording.Exchange {
 		}
 	}
 	if most == recording.Gradients && slices.ContainsFunc(t.t.Names, recording.SplitsLayers) {
-		return recording.Activations // most all-reduces are of layers: two in each, and one of gradients in a step
+		return recording.Activations, true // most all-reduces are of layers: two in each, and one of gradients in a step
 	}
-	return most
+	return most, most != recording.Gradients && time[recording.Gradients] > 0
 }
 
 // sendsFew reports whether a step has too few collectives for their number to cost time.
@@ -219,6 +239,9 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 		if f.Name == diagnose.FindingHostWork && t.grounds.HostWork.Launches() {
 			f.Advice = advice // no input is prepared there
 		}
+	}
+	if f.Name == diagnose.FindingLaunchBound {
+		f.Advice = t.grounds.FitLaunches(f.Advice)
 	}
 	kept := slices.DeleteFunc(slices.Clone(f.Settings),
 		func(c stoker.Change) bool { return t.grounds.Refuse(c.Setting) != "" || t.grounds.LacksUnit(c) != "" })

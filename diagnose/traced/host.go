@@ -2,6 +2,7 @@ package traced
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
@@ -31,6 +32,9 @@ func fillHost(c *diagnose.Case, run *recording.Run) {
 	if all <= 0 {
 		return
 	}
+	if c.HostReceives = findHostExchanges(t); len(c.HostReceives) > 0 {
+		return
+	}
 	if ns, name := sumSpans(t, recording.CPUSign); float64(ns) >= mostlyCPU*float64(all) {
 		c.CPUWork = diagnose.AddEvidence(nil, float64(ns)/float64(all), "ratio", "trace.host",
 			"operators that run on a CPU alone take %s of %s, %s above all, and no work of a device was recorded",
@@ -50,6 +54,22 @@ func fillHost(c *diagnose.Case, run *recording.Run) {
 			quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)),
 			quantity.AboutRatio(1/(1-min(share, 0.99))))
 	}
+}
+
+// mostlyExchanges is the share of the recorded time in exchanges of the CPU from which they are what a file without
+// work of a device shows. [J]
+const mostlyExchanges = 0.5
+
+// findHostExchanges says that the CPU's own collectives take most of the recorded time; nil if they do not.
+func findHostExchanges(t *recording.Timeline) []diagnose.Evidence {
+	_, name := sumSpans(t, recording.HostExchange)
+	ns, all := coverSpans(t, recording.HostExchange), t.End-t.Start
+	if float64(ns) < mostlyExchanges*float64(all) {
+		return nil
+	}
+	return diagnose.AddEvidence(nil, float64(ns)/float64(all), "ratio", "trace.host",
+		"processes exchange with each other, or wait for one that is late, %s of %s, %s above all, and no work of a "+
+			"device was recorded", quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)), quote(name))
 }
 
 // findReceiving says that operators mostly wait for tensors of other processes; nil if they do not.
@@ -89,6 +109,17 @@ func sumSpans(t *recording.Timeline, fits func(string) bool) (sum int64, most st
 		}
 	}
 	return sum, most
+}
+
+// coverSpans is the time in which a span of some names is open on any thread.
+func coverSpans(t *recording.Timeline, fits func(string) bool) (sum int64) {
+	h, until := &t.Host, int64(math.MinInt64)
+	for i, name := range h.Name { // in order of start
+		if h.End[i] > until && fits(t.Names[name]) {
+			sum, until = sum+h.End[i]-max(h.Start[i], until), h.End[i]
+		}
+	}
+	return sum
 }
 
 // countSpans is the number of spans of some names.

@@ -63,6 +63,14 @@ func (t *filler) describeLongGaps() string {
 	return diagnose.LongGapText + " and more, or of 0.5 ms and more in which nothing is launched"
 }
 
+// describeLongBeside names the gaps that no launch explains beside those that one does, if they are about as much.
+func (t *filler) describeLongBeside() string {
+	if 2*t.parts.Long < t.parts.Host || t.parts.Long < stretchTrigger {
+		return ""
+	}
+	return fmt.Sprintf(", and %s for it in gaps of %s", quantity.Percent(t.parts.Long), t.describeLongGaps())
+}
+
 // holdsHost reports whether most of the long gaps pass inside calls of the host that wait for the device, of a program
 // with several devices: it is not the host's own work that the device waits for.
 func (t *filler) holdsHost() bool {

@@ -40,20 +40,21 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	if d.StartUp && d.Apart == "" {
 		out = append(out, "this is a program's start: "+later)
 	}
-	if d.Start > 0 && !d.StartUp {
-		out = append(out, fmt.Sprintf("the program took %s until the device was set up: its start is not "+
-			"judged", quantity.AboutSeconds(toSeconds(d.Start))))
+	if said := t.describeStart(); said != "" {
+		out = append(out, said)
 	}
 	switch {
 	case d.Earlier:
 		out = append(out, fmt.Sprintf("the first recorded work waited %s in the device's queue: the device worked on "+
-			"launches from before the recording, which are not in the file", quantity.AboutSeconds(toSeconds(d.Edge))))
-	case d.Edge > 0 && !d.StartUp:
+			"launches from before the recording, which are not in the file", quantity.AboutSeconds(toSeconds(d.Queued))))
+	case d.Edge > 0 && d.Start == 0 && !d.StartUp:
 		out = append(out,
 			fmt.Sprintf("the %s before the recording's first device work are not judged: no mark bounds a "+
 				"step, and nobody knows whether they come again", quantity.AboutSeconds(toSeconds(d.Edge))))
 	}
-	for _, said := range []string{t.describeElsewhere(), t.describeOneStep(), t.describeOneExchange()} {
+	for _, said := range []string{
+		t.describeLeftOut(run), t.describeElsewhere(), t.describeOneStep(), t.describeOneExchange(),
+	} {
 		if said != "" {
 			out = append(out, said)
 		}
@@ -67,13 +68,28 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 			"the host did then is not charged to it", quantity.Percent(lost)))
 	}
 	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > diagnose.NamedInTrace && len(t.t.Frames.Start) == 0 {
-		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded%s: %s",
+		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded%s%s",
 			quantity.Percent(lost), t.likelyPython(), stacks))
 	}
 	if x, ok := analyseAsXProf(run, t.all); ok {
 		out = append(out, x.String())
 	}
 	return out
+}
+
+// describeStart says what of a program's beginning is not judged; "" if the recording begins later.
+func (t *filler) describeStart() string {
+	until := "its first call of the device: its start"
+	switch {
+	case t.d.StartUp || t.d.Start == 0:
+		return ""
+	case t.d.Edge > 0:
+		until = "the device's first work, and set the device up meanwhile: its start"
+	case t.d.SetUp:
+		until = "the device was set up: its start"
+	}
+	return fmt.Sprintf("%s pass from the recording's begin until %s is not judged",
+		quantity.AboutSeconds(toSeconds(t.d.From-t.t.Start)), until)
 }
 
 // describeOneStep says that a single step makes the verdict: most of the idle time is in it. What
@@ -109,12 +125,41 @@ const mostlyElsewhere = 4
 // fewToJudge is the least number of steps among which one can be an outlier. [J]
 const fewToJudge = 4
 
-// likelyPython is what a launching thread does of which nothing is recorded.
+// likelyPython is what a launching thread does of which nothing is recorded, for a sentence that goes on with how to
+// record it. One gap with most of it may as well be a library's code.
 func (t *filler) likelyPython() string {
-	if diagnose.IsBare(t.grounds.Framework) {
+	switch {
+	case diagnose.IsBare(t.grounds.Framework):
+		return ": "
+	case 2*t.d.Places[idle.Unrecorded].Time <= t.d.Causes[idle.Unrecorded]:
+	case t.grounds.Framework == "":
+		return ", in one gap most of the time: if it is Python, "
+	default:
+		return ": "
+	}
+	return ", most likely Python: "
+}
+
+// describeLeftOut says that a step that is left out takes as long as all that are judged: what it shows is not judged.
+func (t *filler) describeLeftOut(run *recording.Run) string {
+	if t.unmarked || len(t.d.Steps) == 0 {
 		return ""
 	}
-	return ", most likely Python"
+	judged, longest := 0.0, 0.0
+	for _, s := range t.d.Steps {
+		judged += run.Steps[s.Index].Period
+	}
+	first, last, rank := run.Steps[t.d.Steps[0].Index], run.Steps[t.d.Steps[len(t.d.Steps)-1].Index], t.judgedRank()
+	for _, s := range run.Steps {
+		if s.Rank == rank && s.PID == first.PID && (s.Start < first.Start || s.Start > last.Start) {
+			longest = max(longest, s.Period)
+		}
+	}
+	if longest < judged {
+		return ""
+	}
+	return fmt.Sprintf("a step that is left out takes %s, those that are judged %s together: what delays it is not judged",
+		quantity.AboutSeconds(longest), quantity.AboutSeconds(judged))
 }
 
 // describeElsewhere says that the judged steps are a small part of the time in which the device was

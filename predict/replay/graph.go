@@ -11,6 +11,7 @@ import (
 // nothing is known.
 type Marks struct {
 	Elementwise []bool // kernels that read values and write as many
+	Scaling     []bool // of them, those whose grid tells nothing of the array
 	Memory      []bool // kernels that memory bandwidth limits: these, reductions, moving
 	Matrix      []bool // matrix products and convolutions
 	Plain       []bool // of them, those known not to use Tensor Cores

@@ -115,7 +115,7 @@ func (p *play) fuseChains(e Edit, v bounds.View) {
 		w := &p.t.works[i]
 		elementwise := w.kind == recording.Kernel && isMarked(p.t.marks.Elementwise, d.Name[i]) &&
 			(w.item < 0 || !keeps(w.item) && !p.t.isBefore(w.item))
-		if n := len(*chain); n > 0 && (!elementwise || n == longestChain || d.Blocks[(*chain)[0]] != d.Blocks[i]) {
+		if n := len(*chain); n > 0 && (!elementwise || n == longestChain || p.t.differ((*chain), i)) {
 			p.fuseChain(*chain, v)
 			*chain = (*chain)[:0]
 		}
@@ -126,6 +126,21 @@ func (p *play) fuseChains(e Edit, v bounds.View) {
 	for _, chain := range chains {
 		p.fuseChain(*chain, v)
 	}
+}
+
+// differ reports whether a work has another grid than a chain before it: it is on another array. What scales channels
+// has a grid of its own for any.
+func (t *Trace) differ(chain []int32, work int32) bool {
+	d := &t.t.Device
+	if isMarked(t.marks.Scaling, d.Name[work]) {
+		return false
+	}
+	for _, i := range chain {
+		if !isMarked(t.marks.Scaling, d.Name[i]) {
+			return d.Blocks[i] != d.Blocks[work]
+		}
+	}
+	return false
 }
 
 func (p *play) fuseChain(chain []int32, v bounds.View) {

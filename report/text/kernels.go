@@ -32,7 +32,7 @@ func exchanging(r report.TraceReport, d *idle.Device) (text string, leads bool) 
 	if e.Exposed < e.Any {
 		exposed += " of that is exposed, the rest is hidden behind computation"
 	} else {
-		exposed = "all of that is exposed, none hidden behind computation"
+		exposed = "all of that is exposed"
 	}
 	return fmt.Sprintf("collectives run %s of the window, %s", quantity.Percent(d.Share(e.Any)), exposed),
 		e.Any > d.Kernel

@@ -72,7 +72,10 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 		each := ""
 		if n > 1 {
 			each = fmt.Sprintf(", %s each on the device", report.FormatSpan(d.WindowLength()/int64(n)))
-			if median := medianStep(d); math.Abs(float64(median)*float64(n)/float64(d.WindowLength())-1) > apart {
+			if median := medianStep(d); n == 2 && differ(d.Steps) {
+				each = fmt.Sprintf(", %s and %s on the device", report.FormatSpan(d.Steps[0].To-d.Steps[0].From),
+					report.FormatSpan(d.Steps[1].To-d.Steps[1].From))
+			} else if math.Abs(float64(median)*float64(n)/float64(d.WindowLength())-1) > apart {
 				each += fmt.Sprintf(" in the mean, %s in the median", report.FormatSpan(median))
 			}
 		}
@@ -106,6 +109,12 @@ func medianStep(d *idle.Device) int64 {
 		lengths[i] = float64(s.To - s.From)
 	}
 	return int64(stat.Median(lengths))
+}
+
+// differ reports whether the first of some steps is longer or shorter than the last: their mean is like neither.
+func differ(steps []idle.Step) bool {
+	first, last := steps[0], steps[len(steps)-1]
+	return math.Abs(float64(last.To-last.From)/float64(first.To-first.From)-1) > apart
 }
 
 // apart is the relative difference between mean and median from which both are printed. [J]

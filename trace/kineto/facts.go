@@ -408,5 +408,5 @@ func (m *merger) foreign() error {
 	if cats := s.strangest(); len(cats) > 0 {
 		what += fmt.Sprintf(" (its categories: %.60q)", cats[:min(3, len(cats))])
 	}
-	return &ForeignError{what, "record with torch.profiler and export_chrome_trace"}
+	return &ForeignError{what, "record PyTorch with torch.profiler, and other programs with nsys profile"}
 }

@@ -56,7 +56,11 @@ func Find(t *recording.Timeline, processes []recording.Process, marks, missing s
 // findBeats finds a process's steps.
 func (f *finder) findBeats(p recording.Process) rhythm {
 	if marked := f.markedBeats(p.PID); len(marked) > 0 {
-		return rhythm{f.cutStop(p.PID, marked), f.marks, ""}
+		begin := marked[0].start
+		if marked = f.cutStop(p.PID, marked); len(marked) == 1 { // no other step tells how long the program rests there
+			marked[0].start = begin
+		}
+		return rhythm{marked, f.marks, ""}
 	}
 	if named, family := f.namedBeats(p.PID); len(named) > 0 {
 		return rhythm{named, fmt.Sprintf("ranges %q", family), ""}
