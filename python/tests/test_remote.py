@@ -23,9 +23,9 @@ except ImportError:
     Cluster = None
 
 SCRIPT = """
-import hashlib, os, random, signal, sys, time
+import hashlib, os, queue, random, signal, sys, threading, time
 import numpy as np, torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, get_worker_info
 import torchdata.nodes as nodes
 from torchdata.stateful_dataloader import StatefulDataLoader
 import PIL.ImageFile, own
@@ -42,13 +42,13 @@ class Box:
 os.dup2(0, 900)
 
 class Random(Dataset):
-    def __init__(self, slow=False, fails=False):
+    def __init__(self, slow=False, fails=None):
         self.files = [("/proc/self/fd/900", 0)]  # this process has it, and a worker elsewhere does not
         self.slow, self.fails = slow, fails
     def __len__(self):
         return 40
     def __getitem__(self, i):
-        if self.fails and i == 17:
+        if i == self.fails:
             raise ValueError(f"sample {i}")
         worker = get_worker_info()
         time.sleep(0.05 * (self.slow and worker.id == 0))
@@ -63,8 +63,9 @@ class Picky(Dataset):
             raise ModuleNotFoundError("No module named 'ours'")
         self.__dict__ = state
     def __len__(self):
-        return 8
+        return 61
     def __getitem__(self, i):
+        time.sleep(0.01 * (i % 4))
         return torch.rand(3) * i * self.factor
 
 class Counting(Dataset):
@@ -94,44 +95,71 @@ def add(value, digest):
     else:
         digest.update(value.numpy().tobytes())
 
+chance = torch.Generator()
 LOADERS = {
-    "map": lambda: DataLoader(Random(), 4, shuffle=True, num_workers=2, collate_fn=boxed),
-    "picky": lambda: DataLoader(Picky(), 4, num_workers=1),
-    "fails": lambda: DataLoader(Random(fails=True), 4, shuffle=True, num_workers=2),
-    "persistent": lambda: DataLoader(Random(slow="slow" in sys.argv), 4, shuffle=True, num_workers=2, persistent_workers=True, prefetch_factor=3),
     "stream": lambda: DataLoader(Stream(), 4, num_workers=2),
     "counting": lambda: DataLoader(Counting(), 4, num_workers=1),
+    "persistent": lambda: DataLoader(Random(slow="fed" in sys.argv), 2, shuffle=True, generator=chance, num_workers=2, persistent_workers=True, prefetch_factor=3, collate_fn=boxed),
+    "away": lambda: DataLoader(Random(), 4, shuffle=True, num_workers=1),
     "stateful": lambda: StatefulDataLoader(Random(), 4, num_workers=1),
     "nodes": lambda: nodes.Loader(nodes.ParallelMapper(nodes.IterableWrapper(range(9)), torch.tensor, 1, method="thread")),
+    "picky": lambda: DataLoader(Picky(), 2, shuffle=True, num_workers=1),
+    "drawn": lambda: DataLoader(Random(fails=34), 2, sampler=RandomSampler(range(40), True, generator=chance), num_workers=1),
 }
-def children():
-    return [int(pid) for task in os.listdir("/proc/self/task") for pid in open(f"/proc/self/task/{task}/children").read().split()]
+LASTS = {"persistent": (99, 11, 3, 99), "picky": (11,)}  # batches after which the epochs end
 
-def strike(victim):
-    drivers = [pid for pid in children() if "driver.serve" in open(f"/proc/{pid}/cmdline").read()]
-    assert len(drivers) == 1 and "ray" not in sys.modules
-    os.kill(drivers[0] if victim == "driver" else int(victim), signal.SIGKILL)
+def delay_network():
+    from stoker.remote import workers
+
+    class Late:
+        "Calls that end LATE seconds later."
+        def __init__(self):
+            self.queue = queue.SimpleQueue()
+        def put(self, what):
+            threading.Timer(LATE, self.queue.put, [(*what[:3], what[3] + LATE)]).start()
+        def get(self, timeout):
+            return self.queue.get(timeout=timeout)
+
+    def make_late(self, *arguments, before=workers.Context.__init__):
+        before(self, *arguments)
+        self.arrivals = Late()
+
+    LATE, workers.Context.__init__ = 0.1, make_late
 
 def train(kind):
-    torch.manual_seed(3)
+    if kind != "drawn":  # it goes on with what "picky" left
+        torch.manual_seed(3)
+        chance.manual_seed(2)
     digest, loader = hashlib.sha256(), LOADERS[kind]()
-    for epoch in range(2 if kind == "persistent" else 1):
+    for epoch, last in enumerate(LASTS.get(kind, (99,))):
         for number, batch in enumerate(loader):
-            add(batch, digest)
+            add([batch, chance.get_state(), torch.get_rng_state()], digest)
+            if kind == "drawn":  # it ends with an error
+                print(kind, number, digest.hexdigest(), flush=True)
             victim = strikes.get(f"{kind}.{epoch}.{number}")
             if victim == "worker":
                 fields = batch[0] if isinstance(batch, (list, tuple)) else batch
                 os.kill(int(fields["p"][0]), signal.SIGKILL)
             elif victim:
-                strike(victim)
+                assert "ray" not in sys.modules
+                os.kill(int(victim), signal.SIGKILL)
+            if number == last:
+                break
         print(kind, epoch, number, digest.hexdigest(), flush=True)
 
 strikes = dict(word.split("=") for word in sys.argv if "=" in word)
+if "fed" in sys.argv:
+    import stoker
+    delay_network()
 for kind in sys.argv[1].split(","):
+    if kind == "away" and "fed" in sys.argv:
+        stoker.feed(ray="127.0.0.1:1")
+    if kind == "picky" and "fed" in sys.argv:
+        stoker.feed(ray="local", workers=1)
     try:
         train(kind)
     except Exception as error:
-        if "caught" not in sys.argv:
+        if "fed" in sys.argv and kind != "counting":
             raise
         # Torch may be reading from a worker when it dies.
         print(kind, "dead worker" if isinstance(error, (RuntimeError, OSError, EOFError)) else type(error).__name__, flush=True)
@@ -150,71 +178,20 @@ def compute():
     return size + 10 * table["a"] + 100 * Scale.factor + 1000 * patched() + 10000 * (chance.getstate()[1][0] % 1000)
 """
 
-#: Loops that end early, with workers that persist or not: batches, and what the trainer's generators hold meanwhile.
-EARLY = """
-import hashlib, queue, random, sys, threading, time
-import numpy as np, torch
-from torch.utils.data import DataLoader, RandomSampler
-
-class Random:
-    def __len__(self):
-        return 61
-    def __getitem__(self, i):
-        time.sleep(0.01 * (i % 4))  # batches come before their turn
-        return {"x": torch.rand(3) * i, "n": np.random.rand(), "r": random.random()}
-
-if "late" in sys.argv:
-    import stoker
-    from stoker.remote import workers
-
-    class Late:
-        "Calls that end LATE seconds later."
-        def __init__(self):
-            self.queue = queue.SimpleQueue()
-        def put(self, what):
-            threading.Timer(LATE, self.queue.put, [(*what[:3], what[3] + LATE)]).start()
-        def get(self, timeout):
-            return self.queue.get(timeout=timeout)
-
-    def make_late(self, *arguments, before=workers.Context.__init__):
-        before(self, *arguments)
-        self.arrivals = Late()
-
-    LATE, workers.Context.__init__ = 0.1, make_late
-    stoker.feed(ray=sys.argv[2])
-own = torch.Generator()
-LOADERS = (
-    lambda: DataLoader(Random(), 2, shuffle=True, generator=own, num_workers=2, persistent_workers=True),
-    lambda: DataLoader(Random(), 2, shuffle=True, num_workers=1),
-    lambda: DataLoader(Random(), 2, sampler=RandomSampler(range(61), True, generator=own), num_workers=1),
-)
-for number, make in enumerate(LOADERS):
-    own.manual_seed(2)
-    torch.manual_seed(1)
-    loader = make()
-    for epoch, last in enumerate(((11, 25, 99), (11, 7), (11,))[number]):
-        for batch_number, batch in enumerate(loader):
-            held = own.get_state().numpy().tobytes() + torch.get_rng_state().numpy().tobytes()
-            content = repr({name: value.tolist() for name, value in batch.items()}).encode()
-            print(number, epoch, batch_number, hashlib.sha256(content + held).hexdigest())
-            if batch_number == last:
-                break
-"""
-
 
 @unittest.skipUnless(Cluster and os.access(BINARY, os.X_OK), "needs PyTorch, Ray and STOKER_BIN; make test-torch has them")
 class RemoteTest(unittest.TestCase):
     """One cluster of two nodes serves all tests: the trainer's node has no core, so workers run on the other one.
 
-    An actor takes seconds to import PyTorch. So one run has the loaders of several tests.
+    Every process that imports PyTorch or Ray costs seconds of a core. So one run of the script has the loaders of all tests.
     """
 
-    KINDS = "map,stream,counting,persistent,picky,fails,stateful,nodes"
+    KINDS = "stream,counting,persistent,away,stateful,nodes,picky,drawn"
 
     @classmethod
     def setUpClass(cls):
         unused = {"prestart_worker_first_driver": False, "enable_worker_prestart": False}  # actors with variables take none of these
-        head = {"num_cpus": 0, "include_dashboard": False, "no_monitor": True, "_system_config": unused}
+        head = {"num_cpus": 0, "include_dashboard": False, "no_monitor": True, "include_log_monitor": False, "_system_config": unused}
         cls.cluster = Cluster(initialize_head=True, head_node_args=head)
         cls.addClassCleanup(cls.cluster.shutdown)
         cls.cluster.add_node(num_cpus=3)
@@ -232,44 +209,40 @@ class RemoteTest(unittest.TestCase):
     @functools.cache
     def run_alone(cls):
         """Return what the script says by itself; its worker that counts is killed."""
-        done = run([sys.executable, "-W", "ignore", cls.script, cls.KINDS, "caught", "counting.0.2=worker"])
+        done = run([sys.executable, "-W", "ignore", cls.script, cls.KINDS, "counting.0.2=worker"])
         assert done.returncode == 0, done.stderr
         return done
 
     @classmethod
     @functools.cache
     def run_in_cluster(cls):
-        """Return what it says in the cluster.
+        """Return what it says in the cluster, where the network is slow; its last loaders have one of their own.
 
-        There a worker that counts is killed, one that persists, the driver when one worker has answered all, and the raylet that the
-        next driver uses, which Ray's driver does not survive.
+        There a worker that counts is killed, one that persists, and, when one worker has answered all, the raylet of the trainer's node,
+        which Ray's driver does not survive. From "away" on no cluster is there, from "picky" on its own one.
         """
         raylet = cls.cluster.head_node.all_processes["raylet"][0].process.pid
-        strikes = "counting.0.2=worker", "persistent.0.2=worker", "persistent.0.5=driver", f"persistent.1.2={raylet}"
-        return cls.run_fed("map,stream,counting,persistent", "slow", "caught", *strikes)
-
-    @classmethod
-    def run_fed(cls, *words, address=None):
-        address = address or cls.cluster.address
-        return run([BINARY, "feed", "--ray", address, "--", sys.executable, "-W", "ignore", cls.script, *words])
+        strikes = "counting.0.2=worker", "persistent.0.2=worker", f"persistent.0.9={raylet}"
+        words = sys.executable, "-W", "ignore", cls.script, cls.KINDS, "fed", *strikes
+        return run([BINARY, "feed", "--ray", cls.cluster.address, "--", *words])
 
     def assert_same(self, fed, *kinds):
         """Compare the lines of kinds with those of the script alone."""
-        one, other = ([line for line in done.stdout.splitlines() if line.split()[0] in kinds] for done in (fed, self.run_alone()))
-        self.assertEqual((fed.returncode, one), (0, other), fed.stderr)
+        one, other = ([line for line in done.stdout.splitlines() if line.split()[0] in kinds and line != "drawn ValueError"] for done in (fed, self.run_alone()))
+        self.assertEqual(one, other, fed.stderr)
         self.assertEqual({line.split()[0] for line in one}, set(kinds))
 
     def test_the_same_batches(self):
         fed = self.run_in_cluster()
         self.assertIn("2 workers run in the Ray cluster", fed.stderr)
         self.assertRegex(fed.stderr, "node .* has no /proc/self/fd/900, which the data set names")
-        self.assert_same(fed, "map", "stream")
+        self.assert_same(fed, "stream")
 
     def test_what_is_killed_is_replaced(self):
-        """Other workers persist, and the batches are those of two epochs without a death."""
+        """Other workers persist, and the batches are those without a death."""
         fed = self.run_in_cluster()
         self.assertIn("goes on with the same batches", fed.stderr)
-        self.assertGreaterEqual(fed.stderr.count("Ray's driver beside this program ended"), 2, fed.stderr)
+        self.assertIn("Ray's driver beside this program ended", fed.stderr)
         self.assert_same(fed, "persistent")
 
     def test_a_killed_worker_with_a_state_of_its_own_fails_as_alone(self):
@@ -278,28 +251,24 @@ class RemoteTest(unittest.TestCase):
         self.assertIn("counting dead worker\n", fed.stdout)
         self.assert_same(fed, "counting")
 
-    def test_an_error_is_the_scripts_own_in_a_cluster_of_its_own(self):
-        """A data set that cannot be loaded there is loaded here."""
-        call = f"import runpy, sys, stoker; stoker.feed(ray='local', workers=1); del sys.argv[0]; sys.path.insert(0, {self.folder!r}); "
-        call += f"runpy.run_path({self.script!r}, run_name='__main__')"
-        fed = run([sys.executable, "-W", "ignore", "-c", call, self.script, "picky,fails"])
-        self.assertIn("1 worker runs in the Ray cluster", fed.stderr)
+    def test_a_data_set_that_cannot_be_loaded_there_is_loaded_here(self):
+        fed = self.run_in_cluster()
         self.assertIn("cannot load the data set (ModuleNotFoundError: No module named 'ours'): its workers run on this machine", fed.stderr)
-        alone = self.run_alone().stdout.splitlines()
-        self.assertEqual(fed.stdout.splitlines(), [line for line in alone if line.startswith("picky")])
-        self.assertEqual((fed.returncode, fed.stderr.strip().splitlines()[-1]), (1, "ValueError: sample 17"), fed.stderr)
-        self.assertIn("fails ValueError", alone)
+        self.assert_same(fed, "picky")
+
+    def test_an_error_is_the_scripts_own_in_a_cluster_of_its_own(self):
+        fed, alone = self.run_in_cluster(), self.run_alone()
+        self.assertIn("1 worker runs in the Ray cluster", fed.stderr)
+        self.assertEqual(fed.returncode, 1)
+        self.assertIn("\nValueError: sample 34\n", fed.stderr)
+        self.assertEqual(alone.stdout.splitlines()[-1], "drawn ValueError")
 
     def test_batches_asked_for_ahead_of_a_slow_network(self):
         """The depth grows. A loop that ends early finds its sampler, its generators and its persistent workers as alone."""
-        script = os.path.join(self.folder, "early.py")
-        with open(script, "w") as file:
-            file.write(EARLY)
-        alone, fed = (run([sys.executable, "-W", "ignore", script, *words]) for words in ((), ("late", self.cluster.address)))
-        self.assertRegex(fed.stderr, r"ms on its way: \d+ are asked for ahead of each worker, not 2")
+        fed = self.run_in_cluster()
+        self.assertRegex(fed.stderr, r"ms on its way: \d+ are asked for ahead of each worker, not [23]")
         self.assertRegex(fed.stderr, r"prefetch_factor=\d+ would cover that, and stays 2: RandomSampler may draw what others see")
-        self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
-        self.assertEqual(alone.returncode, 0, alone.stderr)
+        self.assert_same(fed, "persistent", "drawn")
 
     def test_what_is_shared_or_mapped(self):
         """A tensor that the program shares is refused, a large file is mapped again, and a module's values are those of now."""
@@ -364,11 +333,11 @@ class RemoteTest(unittest.TestCase):
                 stoker.feed(**wrong)
 
     def test_without_a_cluster_workers_run_here(self):
-        fed = self.run_fed("map,stateful,nodes", address="127.0.0.1:1")
-        self.assertIn("workers run on this machine: Ray at", fed.stderr)
+        fed = self.run_in_cluster()
+        self.assertIn("workers run on this machine: Ray at 127.0.0.1:1", fed.stderr)
         self.assertIn("a StatefulDataLoader asks its workers for their state", fed.stderr)
         self.assertIn("torchdata.nodes has a pipeline where", fed.stderr)
-        self.assert_same(fed, "map", "stateful", "nodes")
+        self.assert_same(fed, "away", "stateful", "nodes")
 
 
 def run(command):

@@ -168,25 +168,25 @@ class Actor:
     store: int | None  # bytes of Ray's object store there
 
 
-_driver: Driver | None = None
+_drivers: dict[str, Driver] = {}  # by address: a program may turn to another cluster
 _finding = threading.Lock()
 _missed = float("-inf")  # when Ray did not come back
 
 
 def _forget() -> None:
-    global _driver, _finding
-    _driver, _finding = None, threading.Lock()
+    global _finding
+    _finding = threading.Lock()
+    _drivers.clear()
 
 
 os.register_at_fork(after_in_child=_forget)
 
 
 def _find_driver(address: str) -> Driver:
-    global _driver
     with _finding:
-        if _driver is None or _driver.has_ended():
-            _driver = Driver(address)
-        return _driver
+        if address not in _drivers or _drivers[address].has_ended():
+            _drivers[address] = Driver(address)
+        return _drivers[address]
 
 
 def start_actors(count: int, address: str, ahead: int) -> tuple[list[Actor], int | None]:

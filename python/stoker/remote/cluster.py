@@ -14,6 +14,7 @@ _SILENT = 20.0  # of these [J] in which no line says so
 SPARE_CALLS = 2  # calls of an actor that run while others wait for batches
 LOCAL = "local"
 _ANSWER = 10.0  # seconds [J] in which a cluster takes a connection
+_NO_SPARES = {"prestart_worker_first_driver": False, "enable_worker_prestart": False}  # an actor with variables takes no Python of these
 _DIGITS = 6  # of Ray's number of a node, which has 56
 _connecting = threading.Lock()  # loaders may begin in several threads at once
 
@@ -53,7 +54,7 @@ def _connect(address: str) -> None:
             _find_head()
             return
         # Ray takes "local" as well: without an address it would join a cluster that runs on this machine already.
-        more = {"include_dashboard": False} if address == LOCAL else {}
+        more = {"include_dashboard": False, "_system_config": _NO_SPARES} if address == LOCAL else {}
         ray.init(address, logging_level="ERROR", log_to_driver=False, **more)
     except OSError as error:
         kind = Refused if isinstance(error, ConnectionRefusedError) else Away
