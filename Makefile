@@ -210,8 +210,8 @@ exactness: build torch ## data sets with a state of their own, fed and alone: ba
 	$(TORCH) bench/loader/exactness.py
 
 .PHONY: remote
-remote: build torch ## workers in a Ray cluster of three nodes on this machine, beside the script alone: batches (WHAT=cost, deaths; NETWORK=latency, head, cut: as root)
-	$(TORCH) $(if $(NETWORK),bench/loader/remote_network.py $(NETWORK),bench/loader/remote.py $(or $(WHAT),equal))
+remote: build torch ## workers in a Ray cluster of three nodes on this machine, beside the script alone: batches (WHAT=odd, cost, deaths; NETWORK=latency, head, cut: as root)
+	$(TORCH) $(if $(NETWORK),bench/loader/remote_network.py $(NETWORK),$(if $(filter odd,$(WHAT)),bench/loader/remote_odd.py,bench/loader/remote.py $(or $(WHAT),equal)))
 
 .PHONY: peer-suites
 peer-suites: build torch ## tests of PyTorch, WebDataset, Accelerate, Pillow and others, plain, observed and fed (SOURCES=DIR; an hour)

@@ -3,7 +3,7 @@
 
     python/.venv/bin/python bench/loader/remote.py equal            digests of each kind of data set
     python/.venv/bin/python bench/loader/remote.py cost             CPU of the trainer's node, batches and bytes a second
-    python/.venv/bin/python bench/loader/remote.py deaths --kills 30 --of actor node
+    python/.venv/bin/python bench/loader/remote.py deaths --minutes 20            actors, nodes, heads and drivers in turn
     python/.venv/bin/python bench/loader/remote.py record network --recording run.jsonl.gz    a loop that is starved in one way
 
 The trainer's node has no core. Two others have --cores each, which Ray takes on trust, so workers share this machine's cores. h5py, webdataset,
@@ -17,6 +17,7 @@ import dataclasses
 import hashlib
 import importlib.util
 import io
+import itertools
 import json
 import os
 import random
@@ -287,8 +288,10 @@ def record(arguments):
         return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode
 
 
+NO_SPARES = {"prestart_worker_first_driver": False, "enable_worker_prestart": False}  # actors with variables take no Python of these
 FULL_DISK = {"local_fs_capacity_threshold": 0.99}  # Ray writes nothing from 0.95 on, and this machine's disk is that full
 WITHIN = "STOKER_BENCH_NAMESPACE"
+DEATHS = ("actor", "node", "silence", "head", "driver")
 PACE = "STOKER_BENCH_PACE"  # seconds of the loop's own for each batch
 KINDS = {
     "pictures": pictures,
@@ -473,43 +476,144 @@ def cpu_of(pid):
 
 
 def kill(arguments):
-    """Kill actors or nodes while a script trains: each of its batches must come once, in order, equal."""
-    wrong = 0
-    for what in arguments.of:
-        alone, total = run("tokens", 3, arguments.epochs), collections.Counter()
-        while total["deaths"] < arguments.kills:
-            total += train_under_fire(what, alone, arguments)
-            print(json.dumps({"of": what, **{name: total[name] for name in TOLD}}), flush=True)
-        wrong += total["wrong"]
+    """Kill actors, drivers, nodes and heads while scripts train, in turn: each batch must come once, in order, equal."""
+    end, wrong = time.monotonic() + 60 * arguments.minutes, 0
+    totals = {what: collections.Counter() for what in arguments.of}
+    alone = run("tokens", 3, arguments.epochs)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the cluster ends
+    with contextlib.ExitStack() as stack:
+        ground = Ground(stack, arguments.cores)
+        for what in itertools.cycle(arguments.of):
+            if time.monotonic() > end or all(total["deaths"] >= arguments.kills for total in totals.values()):
+                break
+            if totals[what]["deaths"] < arguments.kills:
+                totals[what] += train_under_fire(what, alone, ground, end, arguments.chance)
+                print(json.dumps({"of": what, **{name: totals[what][name] for name in TOLD}, "load": os.getloadavg()[0]}), flush=True)
+    print(f"| killed | {' | '.join(TOLD)} |\n| --- |{' ---: |' * len(TOLD)}")
+    for what, total in totals.items():
+        print(f"| {what} | {' | '.join(str(total[name]) for name in TOLD)} |")
+        wrong += total["differ"] + total["left over"]
     return wrong
 
 
-TOLD = ("deaths", "runs", "batches", "wrong", "lost", "twice")
+TOLD = ("deaths", "runs", "batches", "differ", "lost", "twice", "left over")
+TURN = 60  # seconds in which one script is struck: the others have their turn
+STEP = 0.05  # seconds of the loop's own for each batch, so that it outlives a strike
+RAYLETS_STAY = 4  # seconds that nodes live without a head, in place of 60
+STARTS = 4  # times that a cluster is started
+WAIT = 60  # seconds for nodes to come up
+ENDS = 20  # seconds in which processes end after their script
+MARK = "STOKER_BENCH_MARK"  # a variable of all processes that a script begins
 
 
-def train_under_fire(what, alone, arguments):
-    """Run the script once; returns how many deaths there were, and what they did to its batches."""
-    hit, lines, errors = 0, [], []
-    config = {"_system_config": HASTY} if what == "silence" else {}
-    with cluster(arguments.cores, **config) as (own, nodes):
-        script = subprocess.Popen(command("tokens", 3, arguments.epochs, own.address), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        reader = threading.Thread(target=lambda: errors.append(script.stderr.read()))
-        reader.start()
-        for line in script.stdout:
-            lines.append(line.strip())
-            if random.random() < arguments.chance:
-                hit += strike(what, own, nodes, arguments.cores)
-        code = script.wait()
-        reader.join()
+class Ground:
+    """A cluster, and another one once its head is dead."""
+
+    def __init__(self, stack, cores):
+        self.cores, self.cluster, self.nodes, self.seen = cores, None, [], set()
+        os.environ["RAY_gcs_rpc_server_reconnect_timeout_s"] = str(RAYLETS_STAY)
+        stack.callback(self.end)
+
+    def begin(self):
+        """Have three nodes that live. On a busy machine one may not come up in the 30 s that Ray gives it."""
+        for left in reversed(range(STARTS)):
+            try:
+                return self._begin()
+            except Exception as error:
+                self.end()
+                print(json.dumps({"nodes do not come up": str(error)[:80], "tries left": left}), flush=True)
+        raise SystemExit("no cluster")
+
+    def _begin(self):
+        from ray.cluster_utils import Cluster
+
+        if self.cluster is None:
+            head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE, "_system_config": {**HASTY, **NO_SPARES, **FULL_DISK}}
+            self.cluster, self.nodes = Cluster(initialize_head=True, head_node_args=head), []
+        elif raylet_of(self.cluster.head_node).poll() is not None:  # the head gave it up
+            self.end()
+            return self._begin()
+        for node in [each for each in self.nodes if raylet_of(each).poll() is not None]:
+            self.remove(node)
+        while len(self.nodes) < 2:
+            self.nodes.append(self.cluster.add_node(wait=False, num_cpus=self.cores, object_store_memory=STORE))
+        self.cluster.wait_for_nodes(WAIT)
+
+    def remove(self, node):
+        self.nodes.remove(node)
+        with contextlib.suppress(Exception):  # Ray's own checks of what has ended
+            self.cluster.remove_node(node, allow_graceful=False)
+
+    def end(self):
+        if self.cluster is not None:
+            with contextlib.suppress(Exception):
+                self.cluster.shutdown()
+            self.cluster = None
+
+    def actors(self):
+        """Return the actors that run, of this cluster alone. They may outlive their nodes."""
+        raylets = [raylet_of(node).pid for node in self.nodes if raylet_of(node).poll() is None]
+        self.seen.update(pid for raylet in raylets for pid in children(raylet))
+        self.seen = {pid for pid in self.seen if command_of(pid).startswith("ray::")}
+        return [pid for pid in self.seen if command_of(pid).startswith("ray::Worker")]
+
+
+def raylet_of(node):
+    return node.all_processes["raylet"][0].process
+
+
+def train_under_fire(what, alone, ground, end, chance):
+    """Run the script once, and strike until the turn ends; returns how many deaths there were, and what they did to its batches."""
+    ground.begin()
+    hit, lines, errors, mark = 0, [], [], f"{os.getpid()}-{time.monotonic_ns()}"
+    words = command("tokens", 3, len(alone) // EPOCH, ground.cluster.address)
+    script = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, PACE: str(STEP), MARK: mark})
+    reader = threading.Thread(target=lambda: errors.append(script.stderr.read()))
+    reader.start()
+    for line in script.stdout:
+        if not lines:
+            end = min(end, time.monotonic() + TURN)
+        lines.append(line.strip())
+        ground.actors()
+        if time.monotonic() < end and len(lines) < len(alone) and random.random() < chance and not (what == "head" and hit):
+            hit += strike(what, ground, mark)
+    code = script.wait()
+    reader.join()
     if "run in the Ray cluster" not in errors[0]:
-        raise SystemExit(f"not in the cluster\n{errors[0]}")
+        print(json.dumps({"of": what, "not in the cluster": said_of(errors[0])}), flush=True)
+        ground.end()
+        return collections.Counter()
+    left = list_left(mark, ground)
+    if hit and what == "head":
+        ground.end()
     came = collections.Counter(lines)
     lost, twice = collections.Counter(alone) - came, came - collections.Counter(alone)
-    if (code, lines) != (0, alone):
+    if (code, lines) != (0, alone) or left:
         equal = next((number for number, pair in enumerate(zip(lines, alone)) if pair[0] != pair[1]), len(lines))
-        print(json.dumps({"of": what, "exit code": code, "batches": len(lines), "equal": equal, "said": said_of(errors[0])}), flush=True)
-    found = {"wrong": (code, lines) != (0, alone), "lost": lost.total(), "twice": twice.total()}
+        print(json.dumps({"of": what, "exit code": code, "batches": len(lines), "equal": equal, "left": left, "said": said_of(errors[0])}), flush=True)
+    found = {"differ": (code, lines) != (0, alone), "lost": lost.total(), "twice": twice.total(), "left over": len(left)}
     return collections.Counter(deaths=hit, runs=1, batches=len(lines), **found)
+
+
+EPOCH = 20  # batches of `tokens`
+
+
+def list_left(mark, ground):
+    """Return what a script that has ended left running, once it had the time to end."""
+    end = time.monotonic() + ENDS
+    while (left := [command_of(pid) for pid in [*find_marked(mark), *ground.actors()]]) and time.monotonic() < end:
+        time.sleep(0.5)
+    return left
+
+
+def find_marked(mark):
+    """Return the processes that a script began: its driver, and workers beside it."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"{MARK}={mark}".encode() in place.read_bytes().split(b"\0"):
+                found.append(int(place.parent.name))
+    return found
 
 
 def said_of(errors):
@@ -519,23 +623,26 @@ def said_of(errors):
     return [line for line in lines if line.startswith("stoker")][-6:] + lines[start:][:40]
 
 
-def strike(what, own, nodes, cores):
+def strike(what, ground, mark):
     """Do it to one at random; returns how many were hit."""
-    place = random.randrange(len(nodes))
-    raylet = nodes[place].all_processes["raylet"][0].process
-    if what == "actor":
-        found = [pid for node in nodes for pid in children(node.all_processes["raylet"][0].process.pid) if command_of(pid).startswith("ray::Worker")]
+    if what in ("actor", "driver"):
+        found = ground.actors() if what == "actor" else [pid for pid in find_marked(mark) if "driver.serve" in command_of(pid)]
         if found:
-            os.kill(random.choice(found), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(random.choice(sorted(found)), signal.SIGKILL)
         return len(found[:1])
+    if what == "head":
+        ground.cluster.head_node.all_processes["gcs_server"][0].process.kill()
+        return 1
+    node = random.choice(ground.nodes)
     if what == "silence":
+        raylet = raylet_of(node)
         be_silent([raylet.pid, *children(raylet.pid)])
         with contextlib.suppress(subprocess.TimeoutExpired):
             raylet.wait(AFTERWARDS)
-        if raylet.poll() is None:  # the head still counts on it
-            return 1
-    own.remove_node(nodes.pop(place), allow_graceful=False)
-    nodes.append(own.add_node(num_cpus=cores, object_store_memory=STORE))
+    else:
+        ground.remove(node)
+    ground.begin()
     return 1
 
 
@@ -550,7 +657,11 @@ def be_silent(pids):
 
 
 def children(pid):
-    return [int(found) for task in Path(f"/proc/{pid}/task").iterdir() for found in (task / "children").read_text().split()]
+    found = []
+    with contextlib.suppress(OSError):  # it has ended
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def command_of(pid):
@@ -574,10 +685,11 @@ def main():
     parser.add_argument("--work", nargs="+", choices=TIMED, default=list(TIMED), help="in cost: asleep, photos that are decoded, or sequences of 2,048 tokens")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--held", type=float, help="in cost: cores of the trainer's node")
-    parser.add_argument("--of", nargs="+", choices=("actor", "node", "silence"), default=["actor", "node", "silence"], help=f"silence: a node stands still for {SILENCE} s")
-    parser.add_argument("--kills", type=int, default=30, help="of each")
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--chance", type=float, default=0.05, help="of a death, after each batch")
+    parser.add_argument("--of", nargs="+", choices=DEATHS, default=DEATHS, help=f"silence: a node stands still for {SILENCE} s, as if its network were cut")
+    parser.add_argument("--kills", type=int, default=75, help="of each")
+    parser.add_argument("--minutes", type=float, default=20, help="after which no further script is killed, however many deaths there were")
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--chance", type=float, default=0.1, help="of a death, after each batch")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     random.seed(arguments.seed)
