@@ -188,6 +188,10 @@ func (a adviser) ownLine() []Fix {
 	if line.Own.File == "" || lines.Looks < diagnose.FewLooks || seconds < least {
 		return nil
 	}
+	if launches := launchesIn(line, a.awake()); slices.Contains(diagnose.OfCode, line.Kind) &&
+		launches >= mixedLaunches*(seconds+launches) {
+		return []Fix{a.mixture(line, seconds+launches)}
+	}
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
 		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/lines.Seconds))),
@@ -236,11 +240,9 @@ func (a adviser) awaitsWork(line diagnose.LoopLine) bool {
 const onePassEach = "if each pass of the model has one input (a game, a beam, a sequence): several in one pass, and one read " +
 	"for all. If values of a tensor are read one by one: "
 
-// ownMixture proposes fewer launches in the function in which the launching thread works most, launches and all, where
-// neither its own code nor its launches alone are much.
-func (a adviser) ownMixture() []Fix {
-	lines := a.verdict.Measured.LoopLines
-	awake := slices.Clone(lines.Lines)
+// awake are the lines of the launching thread without the seconds in which it sleeps for the device.
+func (a adviser) awake() []diagnose.LoopLine {
+	awake := slices.Clone(a.verdict.Measured.LoopLines.Lines)
 	for i := range awake {
 		switch line := &awake[i]; {
 		case line.Kind == diagnose.DeviceWait && launchesWork(line.Call):
@@ -249,27 +251,45 @@ func (a adviser) ownMixture() []Fix {
 			line.Seconds -= line.Asleep
 		}
 	}
+	return awake
+}
+
+// launchesIn is how long the function of a line launches.
+func launchesIn(line diagnose.LoopLine, awake []diagnose.LoopLine) float64 {
+	_, launches := diagnose.BusiestFunction(awake, func(other diagnose.LoopLine) bool {
+		at := other.Own
+		return other.Kind == diagnose.Launching && at.File == line.Own.File && at.Function == line.Own.Function
+	})
+	return launches
+}
+
+// mixture proposes fewer launches in the function of a line, whose own code goes with them.
+func (a adviser) mixture(line diagnose.LoopLine, seconds float64) Fix {
+	return Fix{
+		Name: string(diagnose.LaunchBound), Title: "launch fewer, larger kernels: " + line.String(), Effort: Code, Risk: NoRisk,
+		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/a.verdict.Measured.LoopLines.Seconds))),
+		Notes:    []string{a.verdict.Grounds.FewerLaunches()},
+	}
+}
+
+// ownMixture proposes fewer launches in the function in which the launching thread works most, launches and all, where
+// neither its own code nor its launches alone are much.
+func (a adviser) ownMixture() []Fix {
+	lines, awake := a.verdict.Measured.LoopLines, a.awake()
 	line, seconds := diagnose.BusiestFunction(awake, func(line diagnose.LoopLine) bool {
 		return line.Own.File != "" && !slices.Contains(ofWaiting, line.Kind)
 	})
 	if lines.Looks < diagnose.FewLooks || seconds < diagnose.NamedLine*lines.Seconds {
 		return nil
 	}
-	_, launches := diagnose.BusiestFunction(awake, func(other diagnose.LoopLine) bool {
-		at := other.Own
-		return other.Kind == diagnose.Launching && at.File == line.Own.File && at.Function == line.Own.Function
-	})
-	fix := Fix{
+	if launchesIn(line, awake) >= mixedLaunches*seconds {
+		return []Fix{a.mixture(line, seconds)}
+	}
+	return []Fix{{
 		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code,
 		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/lines.Seconds))), Risk: riskOfLine(line.Kind),
 		Notes: []string{line.Kind.Advice()},
-	}
-	if launches >= mixedLaunches*seconds {
-		fix.Name, fix.Risk = string(diagnose.LaunchBound), NoRisk
-		fix.Title = "launch fewer, larger kernels: " + line.String()
-		fix.Notes = []string{a.verdict.Grounds.FewerLaunches()}
-	}
-	return []Fix{fix}
+	}}
 }
 
 // mixedLaunches is the share of a function's time awake from which fewer launches are advised, whose own code goes with

@@ -40,17 +40,32 @@ func (a adviser) leadWithLine(fixes []Fix) {
 	fixes[to] = line
 }
 
-// muchMore is how many times the gain of more workers a cheaper line may bring, from which it is said first. [J]
-const muchMore = 1.5
+// How many times the gain of more workers a cheaper line may bring, from which it is said first: of work that its
+// remedy takes away, and of any that has a name. [J]
+const (
+	more     = 1.2
+	muchMore = 1.5
+)
+
+// takenAway are kinds of work that need not be done for each sample.
+var takenAway = []diagnose.Kind{
+	diagnose.Connection, diagnose.Opening, diagnose.Parser, diagnose.Tokenizer, diagnose.Inflating, diagnose.Chunks,
+	diagnose.DeepCopies, diagnose.Tables, diagnose.Searching, diagnose.Growing, diagnose.OfLists, diagnose.Programs,
+	diagnose.Proxies, diagnose.Matching,
+}
 
 // outdoes reports whether a cheaper line may bring much more than workers, if they or the cores stay the limit. Of a
 // line whose work has no name, nothing is known that makes it cheaper.
 func (a adviser) outdoes(line, workers Fix) bool {
 	unnamed := []diagnose.Kind{diagnose.Code, diagnose.Waits, diagnose.Stacking}
 	limits := []stoker.Resource{stoker.CPU, stoker.Worker}
+	least, gain := muchMore, workers.Forecast.Speedup.High
+	if slices.Contains(takenAway, a.verdict.Lines[0].Kind) {
+		least, gain = more, workers.Forecast.Speedup.Point
+	}
 	return workers.Name == string(stoker.NumWorkers) && slices.Contains(limits, workers.Forecast.Bound) &&
 		!slices.Contains(unnamed, a.verdict.Lines[0].Kind) &&
-		line.Forecast.Speedup.High >= muchMore*workers.Forecast.Speedup.High
+		line.Forecast.Speedup.High >= least*gain
 }
 
 // mostOfBatch is the share of preparing a batch from which a line comes before another machine. [J]

@@ -18,7 +18,9 @@ const (
 	Opening      Kind = "file" // opened again for a sample
 	Parser       Kind = "parser"
 	Waits        Kind = "wait"
-	FileLock     Kind = "file-lock"  // which another worker has
+	FileLock     Kind = "file-lock"  // or one of multiprocessing, which another worker has
+	Proxies      Kind = "proxies"    // of objects that a Manager's process has
+	Threads      Kind = "threads"    // started, or waited for
 	Programs     Kind = "program"    // started for each sample
 	OnDevice     Kind = "on-device"  // of each sample, by the data set
 	Chunks       Kind = "chunks"     // rows of an array that is stored in chunks
@@ -217,9 +219,22 @@ var kindWords = map[Kind][2]string{
 			"samples at a time (threads in the data set, or more workers if the data set is split between them)",
 	},
 	FileLock: {
-		"workers wait for each other at the lock of a file",
+		"workers wait for each other at a lock",
 		"hold the lock for what it protects alone, not while files are read, copied or decoded: a lock for each file, or none " +
-			"(write to a name of the worker's own, then os.replace). More workers only wait longer",
+			"(a handle of its own in each worker. Writing: to a name of the worker's own, then os.replace). More workers only " +
+			"wait longer",
+	},
+	Proxies: {
+		"objects of another process are asked (multiprocessing.Manager), which pickles each answer",
+		"what does not change: in each worker itself, as an array or a file that is mapped. What is shared: tensors after " +
+			"share_memory_(), or arrays in multiprocessing.shared_memory. A list or dictionary of a Manager lives in one " +
+			"process, which answers all workers in turn, and sends what is asked for whole",
+	},
+	Threads: {
+		"threads are started for each sample, or waited for",
+		"make the pool once per worker (on the first __getitem__) and keep it. Threads gain where they wait for files or " +
+			"servers: Python code takes turns with the interpreter lock, and is as fast without them. More at a time: worker " +
+			"processes (num_workers)",
 	},
 	Programs: {
 		"a program is started each time, and waited for",
@@ -263,7 +278,7 @@ var kindWords = map[Kind][2]string{
 	Matching: {
 		"text is searched, split or put together",
 		"the same text gives the same each time: do it once, before training, and store what comes out. Else one " +
-			"pattern for several, made once (re.compile), or plain methods of str",
+			"pattern for several, made once (re.compile, a template), or plain methods of str",
 	},
 	Hashing: {
 		"hashes are computed",
@@ -271,8 +286,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Sorting: {
 		"sorting",
-		"what stays the same: once, and kept. Only the first few: torch.topk or numpy.argpartition instead of a " +
-			"whole sort. Values that come from the device: there",
+		"what stays the same: once, and kept. Fewer values, if so many are not used. Only the first few: torch.topk or " +
+			"numpy.argpartition instead of a whole sort. Values that come from the device: there",
 	},
 	Neighbours: {
 		"neighbours of a graph's nodes are drawn",
@@ -377,9 +392,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Arrays: {
 		"whole arrays are worked on, on the CPU",
-		"it is no loop: make the same call on the device, for the whole batch (torch has most of what NumPy has), or work on less: " +
-			"first cut out the part that is used, then float32 or uint8 instead of float64, one pass instead of several, a " +
-			"separable filter. What has nothing random in it: once, before training, and stored",
+		"it is no loop. What is the same each time, or has nothing random in it: once, and kept. Else the same call on the device, " +
+			"for the whole batch (torch has most of what NumPy has), or on less: first cut out the part that is used, then " +
+			"float32 or uint8 instead of float64, one pass instead of several, a separable filter",
 	},
 	Joining: {
 		"arrays are padded or put together",
@@ -394,8 +409,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Elements: {
 		"a loop in Python goes over elements",
-		"one call on whole arrays (NumPy, torch) instead of the loop: take the columns that are used out once, as arrays, when " +
-			"the data set is made, and index these. Or compile the loop (numba.njit). What is the same in every epoch: " +
+		"one call on whole arrays (NumPy, torch, a picture's numpy.asarray) instead of the loop, which numpy.vectorize is as well: " +
+			"take the columns that are used out once, as arrays, when the data set is made, and index these. Or compile the loop (numba.njit). What is the same in every epoch: " +
 			"once, before training, stored or kept (functools.lru_cache)",
 	},
 	Spectra: {
@@ -570,9 +585,9 @@ var kindWords = map[Kind][2]string{
 			"whole chunks (row groups of Parquet): shuffle blocks, not rows. file[name].chunks tells what it has",
 	},
 	Inflating: {
-		"reading an array out of a compressed archive: for one sample all of it is read and decompressed",
-		"store arrays as .npy and open them by np.load(path, mmap_mode=\"r\"), which reads only the rows that are " +
-			"used, or store one array per sample, without compression. np.load ignores mmap_mode for .npz",
+		"data are decompressed for each sample, often more of them than it uses",
+		"compress by the sample (chunks of one row, an array or a file for each), or not at all: arrays as .npy, opened by " +
+			"np.load(path, mmap_mode=\"r\"), which reads only the rows that are used. np.load ignores mmap_mode for .npz",
 	},
 	Rows: {
 		"reading rows in memory one by one, and stacking them again",

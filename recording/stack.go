@@ -132,6 +132,13 @@ func (s Stack) SeriesSubject() string {
 	return strings.Join(words, ";")
 }
 
+// generated is the file of code that a library wrote and ran, as that of data classes and of proxies. Beneath the
+// program's own lines it is none of them.
+const generated = "<string>"
+
+// Generated is the file of such code beneath the program's own lines.
+const Generated = "string"
+
 // nativeCode is the file of a function without a frame, as the last place of a subject.
 const nativeCode = "native"
 
@@ -155,6 +162,9 @@ func stackOf(subject string) (s Stack, ok bool) {
 	s = Stack{Loading: who, Asleep: words[2] != "core", Awaits: awaits}
 	for _, word := range words[3:] {
 		p := placeOf(word)
+		if p.File == generated && slices.ContainsFunc(s.Places, Place.Own) {
+			p.File = Generated
+		}
 		if p.File == nativeCode {
 			s.Native = p.Function
 			break

@@ -142,6 +142,10 @@ func titleOfWork(v diagnose.Verdict, plan advise.Plan) string {
 	switch fix := plan.Fixes[0]; {
 	case fix.Name == string(diagnose.RowEvaluation):
 		return "evaluation takes much of the run"
+	case fix.Name == diagnose.FindingHostTensors:
+		return "a step makes tensors on the CPU and copies them, and the device waits"
+	case fix.Name == string(diagnose.LaunchBound):
+		return "the program launches many small kernels, and the device waits"
 	case fix.Kind != "" && !fix.Kind.IsWait():
 		return fix.Kind.Words() + ", and the device waits"
 	}

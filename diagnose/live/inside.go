@@ -204,6 +204,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	if launches, found := l.findOptimizerLaunches(in); found {
 		out = append(out, launches)
 	}
+	made, makesTensors := l.findHostTensors(in)
 	switch {
 	case onCPU:
 	case in.Syncs >= diagnose.ManySyncs && (held || idle >= diagnose.LaunchTrigger):
@@ -225,7 +226,9 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 			f.Text += fmt.Sprintf(". PCIe carries %s/s from the device: more than single numbers are read",
 				quantity.AboutBytes(out))
 		}
-		f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.SyncEvery, 1, 50)}
+		if !makesTensors { // whose copies wait for the device as well
+			f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.SyncEvery, 1, 50)}
+		}
 		f.Advice = l.Grounds.SyncAdvice()
 		out = append(out, f)
 	}
@@ -233,8 +236,8 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	if small {
 		out = append(out, tiny)
 	}
-	if f, ok := l.findHostTensors(in); ok {
-		return append(out, f)
+	if makesTensors {
+		return append(out, made)
 	}
 	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && (!small || !l.pins()) { // not the small ones
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)

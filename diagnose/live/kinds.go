@@ -69,6 +69,7 @@ var knownBy = []struct {
 		"PIL/ImageFile.py", "torchvision/io/", "imageio/", "skimage/io/", "nvidia/dali/",
 	}, nil},
 	{diagnose.Decoder, []string{"PIL/Image.py"}, []string{"open", "_getexif"}}, // reads what the file is
+	{diagnose.Elements, []string{"PIL/Image.py", "PIL/PyAccess.py"}, []string{"getpixel", "putpixel", "PyAccess"}},
 	{
 		diagnose.Parser,
 		[]string{"numpy/lib/npyio.py", "numpy/lib/_npyio_impl.py"},
@@ -125,17 +126,21 @@ var knownBy = []struct {
 		"dgl/",
 	}, nil},
 	{diagnose.Arrays, []string{"numpy/linalg/", "numpy/fft/", "scipy/fft", "scipy/linalg/", "scipy/interpolate/"}, nil},
-	{diagnose.Matching, []string{"re/", "re.py", "regex/"}, nil},
+	{diagnose.Matching, []string{"re/", "re.py", "regex/", "jinja2/", "string.py", "textwrap.py", "difflib.py"}, nil},
 	{diagnose.Tables, []string{"pandas/core/"}, nil},
 	{diagnose.Growing, []string{"numpy/lib/"}, []string{"append"}},
+	{diagnose.Elements, []string{"numpy/lib/"}, []string{"vectorize", "apply_along_axis", "apply_over_axes"}},
 	{diagnose.DeepCopies, []string{"copy.py"}, []string{"deepcopy", "_reconstruct"}},
 	{diagnose.DeepCopies, []string{"dataclasses.py"}, []string{"asdict", "astuple"}},
 	{diagnose.Reading, []string{"pathlib.py", "glob.py", "genericpath.py", "fnmatch.py"}, nil},
 	{diagnose.Drawing, []string{"random.py"}, []string{"sample", "choice", "shuffle"}},
 	{diagnose.ArrowRows, []string{"datasets/"}, nil},
+	{diagnose.Proxies, []string{"multiprocessing/managers.py"}, nil},
 	{diagnose.FileLock, []string{"filelock/", "portalocker/", "fasteners/"}, nil},
+	{diagnose.FileLock, []string{"multiprocessing/synchronize.py"}, []string{"__enter__", "acquire"}},
+	{diagnose.Threads, []string{"concurrent/futures/", "threading.py", "multiprocessing/pool.py"}, nil},
 	{diagnose.Parser, []string{
-		"json/", "csv.py", "xml/", "lxml/", "yaml/", "pandas/", "pyarrow/", "h5py/", "gzip.py",
+		"json/", "csv.py", "xml/", "lxml/", "yaml/", "ast.py", "_strptime.py", "dateutil/", "base64.py", "html/", "pandas/", "pyarrow/", "h5py/", "gzip.py",
 		"lzma.py", "bz2.py", "zstandard/", "msgpack/", "pickle.py",
 		serialization,
 	}, nil},
@@ -167,6 +172,8 @@ func kindOf(s recording.Stack) diagnose.Kind {
 	switch kind := byCall[call]; {
 	case s.Awaits == recording.AwaitsFileLock:
 		return diagnose.FileLock
+	case kind == diagnose.Decoder: // of which pictures, the program's names may tell
+		return cmp.Or(nameKind(s.Places, ofPictures), kind)
 	case kind != "" && !slices.Contains(weakCalls, call):
 		return kind
 	case s.Asleep:
@@ -178,11 +185,25 @@ func kindOf(s recording.Stack) diagnose.Kind {
 
 // nativeOf is the name of the native code that a stack ends in. Functions of NumPy that are Python call its own.
 func nativeOf(s recording.Stack) string {
-	if n := len(s.Places); s.Native == "" && n > 0 && strings.HasPrefix(s.Places[n-1].File, "numpy/") {
-		return "numpy"
+	n := len(s.Places)
+	if s.Native != "" || n == 0 || !strings.HasPrefix(s.Places[n-1].File, "numpy/") {
+		return s.Native
 	}
-	return s.Native
+	switch name := s.Places[n-1].Function; {
+	case numpySorts.MatchString(name):
+		return "sort"
+	case numpyJoins.MatchString(name):
+		return "numpy.join"
+	}
+	return "numpy"
 }
+
+// What functions of NumPy do that are Python, by their names: they are those of the table of calls in observe/stack.
+var (
+	numpySorts = regexp.MustCompile(`(?:^|\.)_?(?:arg)?(?:sort|partition)$|unique|searchsorted|isin|in1d|(?:^|_)(?:percentile|` +
+		`quantile|median)|lexsort`)
+	numpyJoins = regexp.MustCompile(`(?:^|\.)(?:[hvd]?stack|column_stack|concatenate|pad|_pad_simple|tile|repeat|block)$`)
+)
 
 // byCall is the kind of what native code does, by the name that the sampler has for it.
 var byCall = map[string]diagnose.Kind{
@@ -222,14 +243,18 @@ var madeNames = []nameRow{
 	{diagnose.Graphs, regexp.MustCompile(`(?i)adjacen|(?:^|_)edges?(?:_|$)|graph|laplacian|shortest|ego_|random_?walk`)},
 }
 
+// ofPictures are kinds of what is decoded, by the program's own names. [J]
+var ofPictures = []nameRow{
+	{diagnose.Video, regexp.MustCompile(`(?i)(?:decode|read|load|extract|grab)_\w*(?:video|clip|frame)`)},
+	{diagnose.Volumes, regexp.MustCompile(`(?i)(?:decode|read|load)_\w*(?:volume|nii|nifti|dicom|scan|slide)`)},
+}
+
 // dataNames are kinds of what a data set does, by the program's own names. [J]
-var dataNames = slices.Concat(madeNames, []nameRow{
+var dataNames = slices.Concat(madeNames, ofPictures, []nameRow{
 	{diagnose.Tokenizer, regexp.MustCompile(`(?i)tokeni|(?:^|_)bpe|word_?piece|encode_(?:text|sentence|line)`)},
 	{diagnose.Augmentation, regexp.MustCompile(`(?i)augment|mosaic|mix_?up|cut_?(?:mix|out)|jitter|warp|elastic|rotat|` +
 		`flip|crop|resiz|blur|perspective|affine`)},
-	{diagnose.Video, regexp.MustCompile(`(?i)(?:decode|read|load|extract|grab)_\w*(?:video|clip|frame)`)},
 	{diagnose.Sound, regexp.MustCompile(`(?i)resampl|(?:decode|read|load)_\w*(?:audio|wav|sound|speech)`)},
-	{diagnose.Volumes, regexp.MustCompile(`(?i)(?:decode|read|load)_\w*(?:volume|nii|nifti|dicom|scan|slide)`)},
 	{diagnose.Decoder, regexp.MustCompile(`(?i)^decode$|(?:decode|read|load)_\w*(?:image|img|jpe?g|png|picture|photo)`)},
 	{diagnose.Parser, regexp.MustCompile(`(?i)parse|deseriali|from_(?:json|xml|string|line|csv)`)},
 	{diagnose.Opening, regexp.MustCompile(`(?i)(?:connect|open|init)_(?:db|lmdb|env|h5|hdf5?|zarr|archive|zip|tar|store)(?:_|$)`)},

@@ -212,7 +212,7 @@ func splitStack(places []recording.Place) (own, call recording.Place) {
 		return own, call
 	}
 	for _, p := range slices.Backward(behind) {
-		if strings.HasPrefix(p.File, "PIL/") {
+		if strings.HasPrefix(p.File, "PIL/") || p.File == recording.Generated {
 			continue // its Image.transform is no step, but behind several
 		}
 		if name := p.Function[strings.LastIndexByte(p.Function, '.')+1:]; steps[name] && !plumbing[p.Function] {

@@ -201,6 +201,8 @@ func writes(p recording.Place) bool {
 // kindOfData is the kind of a library's function that prepares data in a loop; "" of another.
 func kindOfData(p recording.Place) diagnose.Kind {
 	switch kind := kindOfLibrary(p); {
+	case kind == diagnose.Elements:
+		return diagnose.Looping
 	case slices.Contains(ofData, kind):
 		return diagnose.Preparing
 	case slices.Contains(anywhere, kind):
@@ -401,7 +403,7 @@ var stepNames = slices.Concat([]nameRow{
 // anywhere are kinds of work whose advice is the same in a loop and in a data set.
 var anywhere = []diagnose.Kind{
 	diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Queries, diagnose.Hashing, diagnose.Sorting,
-	diagnose.Growing, diagnose.OfLists, diagnose.Unpacking,
+	diagnose.Growing, diagnose.OfLists, diagnose.Unpacking, diagnose.Proxies,
 }
 
 // collectives are the files of PyTorch's functions that exchange values between ranks.
