@@ -32,3 +32,17 @@ func (a adviser) handOver() (Fix, string) {
 	}
 	return fix, ""
 }
+
+// sampler proposes a cheaper sampler, if workers wait for the indices that it draws in the launching thread.
+func (a adviser) sampler() (Fix, string) {
+	if len(a.verdict.Evidence) == 0 || a.verdict.Evidence[0].Signal != diagnose.SignalSampler {
+		return Fix{}, ""
+	}
+	line, _ := diagnose.BusiestFunction(a.verdict.Measured.LoopLines.Lines, func(line diagnose.LoopLine) bool {
+		return line.Kind == diagnose.Sampling
+	})
+	return Fix{
+		Name: diagnose.SlowTransform, Title: "make the sampler cheaper: " + line.String(), Effort: Code, Risk: NoRisk, Cause: true,
+		Forecast: a.atMost(atRemoval(a.verdict.Stall)), Notes: []string{diagnose.Sampling.Advice()}, Kind: diagnose.Sampling,
+	}, ""
+}

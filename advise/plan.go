@@ -70,7 +70,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.removeFindings, a.padding, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder,
+		a.split, a.shards, a.removeFindings, a.padding, a.oneThread, a.handOver, a.sampler, a.wholeBatches, a.outOfOrder,
 		a.workers, a.cluster, a.collate, a.slow, a.feed,
 		a.deferred,
 		a.augment, a.onDevice, a.pinning,
@@ -161,6 +161,10 @@ func (a adviser) blind() Plan {
 // first changes nothing that is computed. [J]
 const hidesMuch = 1.25
 
+// halfOfWork is the gain of a cheaper line from which it comes first all the same: most of the thread's time lies there,
+// and whether it needs a result of the step is not known. [J]
+const halfOfWork = 1.75
+
 // ownLine proposes to make the line cheaper on which the launching thread of a loop without a DataLoader is
 // seen most. Its gain is bounded by that of a line that takes no time.
 func (a adviser) ownLine() []Fix {
@@ -171,6 +175,14 @@ func (a adviser) ownLine() []Fix {
 	}
 	title := "make this line cheaper: "
 	line, seconds := diagnose.BusiestFunction(lines.Lines, works)
+	if line.Kind == diagnose.DeviceWait { // for work of the device's, if the host has much of its own
+		own, most := diagnose.BusiestFunction(lines.Lines, func(line diagnose.LoopLine) bool {
+			return works(line) && line.Kind != diagnose.DeviceWait
+		})
+		if most >= diagnose.NamedLine*lines.Seconds {
+			line, seconds = own, most
+		}
+	}
 	if launches := a.ownLaunches(seconds); launches.Name != "" {
 		return []Fix{launches}
 	}
@@ -363,7 +375,7 @@ func (a adviser) besideOwnLine(fix Fix) Plan {
 		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
 	case launchesMost(line):
 		return Plan{Fixes: line}
-	case hides >= hidesMuch && hides > worth:
+	case hides >= hidesMuch && hides > worth && worth < halfOfWork:
 		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
 	return Plan{Fixes: append(line, fix)}

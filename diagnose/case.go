@@ -65,6 +65,7 @@ type Case struct {
 	JobAwaitsOthers     Quantity // no DataLoader is there, and nothing of the job works while the device is idle
 	FewAreSlow          Quantity // samples, which hold the others up
 	TakesBatchesOver    Quantity // the launching thread, most of the time that it is waiting for them
+	SamplerDraws        Quantity // in the launching thread, most of that time
 	FetchEvidence       []Evidence
 
 	// The loader's workers run in a Ray cluster. Of them nothing above is asked but InputShort.

@@ -267,7 +267,7 @@ var kindWords = map[Kind][2]string{
 		"a file is looked for or read for each sample",
 		"keep what was read (functools.lru_cache, a dictionary by path, one array of all samples in memory), read " +
 			"only the part that is used (np.load(path, mmap_mode=\"r\"), a frame or a window instead of the whole " +
-			"file), or pack samples into few files",
+			"file, a line by seek() and a table of where lines begin), or pack samples into few files",
 	},
 	Queries: {
 		"a database is asked, or written",
@@ -392,7 +392,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Arrays: {
 		"whole arrays are worked on, on the CPU",
-		"it is no loop. What is the same each time, or has nothing random in it: once, and kept. Else the same call on the device, " +
+		"what is the same each time, or has nothing random in it: once, and kept. Else the same call on the device, " +
 			"for the whole batch (torch has most of what NumPy has), or on less: first cut out the part that is used, then " +
 			"float32 or uint8 instead of float64, one pass instead of several, a separable filter",
 	},
@@ -749,7 +749,7 @@ var kindWords = map[Kind][2]string{
 		"the sampler draws indices in the launching thread",
 		"draw all indices of an epoch by one call of NumPy or torch and hand them on as a list (tensor.tolist()): a " +
 			"loop over a tensor makes an object of each element. What the sampler needs of each sample (lengths, " +
-			"classes) is the same in every epoch: read it once, and keep it in an array",
+			"classes, the samples of each class) is the same in every epoch: find it once, and keep it in an array",
 	},
 	StartingWorkers: {
 		"the loader's workers are started",

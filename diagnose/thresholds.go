@@ -88,7 +88,7 @@ var (
 	// LaunchThreadAtWork is how much the launching thread works, which may be spinning.
 	LaunchThreadAtWork = Ramp{0.6, 0.85, "share of the window", "[J]"}
 	// TakesBatchOver is how much of its wait for a batch the launching thread takes one over from
-	// a worker.
+	// a worker, or draws the indices of the next one.
 	TakesBatchOver = Ramp{0.4, 0.7, "share of the wait", "[J]"}
 	// OwnCodeWhileIdle is how much of the idle time the launching thread works, in a loop that no
 	// DataLoader feeds.

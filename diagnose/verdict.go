@@ -123,6 +123,9 @@ type Evidence struct {
 // SignalHeld is the signal of an evidence that says how much of a step waits for the device.
 const SignalHeld = "step.syncs"
 
+// SignalSampler is that of an evidence that says how long the sampler draws indices in the launching thread.
+const SignalSampler = "thread.sampler"
+
 // SignalInterpreter is that of an evidence that says how often the launching thread awaits the interpreter lock.
 const SignalInterpreter = "thread.interpreter"
 

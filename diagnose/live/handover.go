@@ -1,6 +1,8 @@
 package live
 
 import (
+	"slices"
+
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
@@ -15,22 +17,13 @@ const (
 
 // askHandOver is whether the launching thread takes batches over while it is waiting for them.
 func (l filler) askHandOver() diagnose.Quantity {
-	taken, waited := 0.0, 0.0
-	for _, line := range l.LoopLines.Lines {
-		switch line.Kind {
-		case diagnose.HandOver:
-			taken += line.Seconds
-		case diagnose.Awaiting, diagnose.Sampling, diagnose.StartingWorkers, diagnose.EndingWorkers:
-			waited += line.Seconds
-		default:
-		}
-	}
+	taken, all := l.measureInLoader(diagnose.HandOver)
 	d := l.run.FindLoader(l.Costs.Window.PID, l.Costs.Window.Loader)
 	if d == nil || d.Tensors < manyTensors && d.Objects < manyObjects || l.Costs.Workers == 0 ||
 		!(l.LoopLines.Looks >= fewLooks) || !(taken > 0) {
 		return diagnose.Quantity{}
 	}
-	share := taken / (taken + waited)
+	share := taken / all
 	q := diagnose.AskShare("Is the launching thread taking batches over while it waits for them?", share,
 		diagnose.TakesBatchOver, "").
 		WithEvidence(share, "ratio", string(recording.FetchStack),
@@ -43,4 +36,32 @@ func (l filler) askHandOver() diagnose.Quantity {
 	return q.WithEvidence(float64(d.Objects), "objects", "batch.objects",
 		"a batch has %s objects of Python or more beside its tensors: they are pickled by a worker and made again here, one "+
 			"by one", quantity.About(float64(d.Objects)))
+}
+
+// measureInLoader returns how long the launching thread does work of a kind in its loader, and how long it is there.
+func (l filler) measureInLoader(kind diagnose.Kind) (its, all float64) {
+	for _, line := range l.LoopLines.Lines {
+		if slices.Contains(diagnose.OfLoader, line.Kind) {
+			all += line.Seconds
+		}
+		if line.Kind == kind {
+			its += line.Seconds
+		}
+	}
+	return its, all
+}
+
+// askSampler is whether the program's sampler draws indices in the launching thread, while workers and device wait for
+// them.
+func (l filler) askSampler() diagnose.Quantity {
+	drawn, all := l.measureInLoader(diagnose.Sampling)
+	share := drawn / all
+	if l.Costs.Workers == 0 || !(l.LoopLines.Looks >= fewLooks) || !(share > diagnose.TakesBatchOver.No) {
+		return diagnose.Quantity{}
+	}
+	return diagnose.AskShare("Does the sampler draw indices in the launching thread while that waits for a batch?", share,
+		diagnose.TakesBatchOver, "").
+		WithEvidence(share, "ratio", diagnose.SignalSampler,
+			"looks at the launching thread find it in the loader's sampler %s of the time that it waits for a batch",
+			quantity.Percent(share))
 }

@@ -25,6 +25,7 @@ func (l filler) fillInput() {
 		diagnose.WorkersAtWork, "")
 	l.WorkersSaturated.Evidence = l.describeWorkers()
 	l.TakesBatchesOver = l.askHandOver()
+	l.SamplerDraws = l.askSampler()
 	l.FewAreSlow = l.askFewSlow()
 	l.LoadingWaitsForStorage = l.askStorage()
 	l.LoadingLacksCores = l.askCoresFull()

@@ -65,6 +65,7 @@ var knownBy = []struct {
 		"spectro", "Spectro", "mel", "Mel", "mfcc", "MFCC", "stft", "filterbank", "fbank", "cqt", "chroma",
 		"harvest", "dio",
 	}},
+	{diagnose.Augmentation, []string{"PIL/ImageFile.py"}, []string{"_save", "_encode_tile"}}, // to spoil a picture
 	{diagnose.Decoder, []string{
 		"PIL/ImageFile.py", "torchvision/io/", "imageio/", "skimage/io/", "nvidia/dali/",
 	}, nil},
@@ -149,10 +150,17 @@ var knownBy = []struct {
 // drawsNeighbours are names of functions and classes that draw the neighbours of a graph's nodes. [J]
 var drawsNeighbours = regexp.MustCompile(`(?i)neighbou?r_?sampl|sample_(?:neighbou?rs|blocks|subgraph)|(?:^|\.)to_block$`)
 
+// spoiling are names of functions that make a picture worse, so as to learn from it: what they encode, they decode. [J]
+var spoiling = regexp.MustCompile(`(?i)degrad|artifact|jpeg_?(?:compress|nois|quality)|corrupt`)
+
+func spoils(p recording.Place) bool { return p.Own() && spoiling.MatchString(p.Function) }
+
 // kindOf names the work of a stack: the innermost function that is known says it.
 func kindOf(s recording.Stack) diagnose.Kind {
 	for _, p := range slices.Backward(s.Places) {
-		if kind := kindOfLibrary(p); kind != "" {
+		if kind := kindOfLibrary(p); kind == diagnose.Decoder && slices.ContainsFunc(s.Places, spoils) {
+			return diagnose.Augmentation
+		} else if kind != "" {
 			return kind
 		}
 	}
@@ -172,6 +180,8 @@ func kindOf(s recording.Stack) diagnose.Kind {
 	switch kind := byCall[call]; {
 	case s.Awaits == recording.AwaitsFileLock:
 		return diagnose.FileLock
+	case kind == diagnose.OfLists:
+		return cmp.Or(nameKind(s.Places, madeNames), kind)
 	case kind == diagnose.Decoder: // of which pictures, the program's names may tell
 		return cmp.Or(nameKind(s.Places, ofPictures), kind)
 	case kind != "" && !slices.Contains(weakCalls, call):
@@ -237,7 +247,7 @@ var madeNames = []nameRow{
 	{diagnose.Negatives, regexp.MustCompile(`(?i)neg(?:ative)?s?_?(?:sampl|items?|users?|tails?)|sample_?neg|corrupt_`)},
 	{diagnose.Spectra, regexp.MustCompile(`(?i)spectro|mel_?spec|log_?mel|mel_|mfcc|stft|fbank|filter_?bank|chroma|cqt`)},
 	{diagnose.Nearest, regexp.MustCompile(`(?i)voxel|farthest|(?:^|_)fps(?:_|$)|ball_?query|(?:^|_)knn|nearest`)},
-	{diagnose.Targets, regexp.MustCompile(`(?i)heat_?map|one_?hot|raster|polygon|distance_(?:map|transform)|` +
+	{diagnose.Targets, regexp.MustCompile(`(?i)heat_?map|one_?hot|(?:^|_)rle(?:2|_|$)|raster|polygon|distance_(?:map|transform)|` +
 		`(?:make|build|create|encode|get|draw|assign|gen\w*)_\w*(?:target|label|mask|box|keypoint|gt)`)},
 	{diagnose.Windowing, regexp.MustCompile(`(?i)window|sliding|(?:^|_)lags?(?:_|$)|rolling|look_?back`)},
 	{diagnose.Graphs, regexp.MustCompile(`(?i)adjacen|(?:^|_)edges?(?:_|$)|graph|laplacian|shortest|ego_|random_?walk`)},

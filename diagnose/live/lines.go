@@ -208,6 +208,9 @@ func splitStack(places []recording.Place) (own, call recording.Place) {
 			own, behind = p, places[i+1:]
 		}
 	}
+	if len(behind) > 1 && behind[0].File == recording.Generated {
+		behind = behind[1:]
+	}
 	if len(behind) == 0 {
 		return own, call
 	}

@@ -57,6 +57,14 @@ func TestKindsAndPlaces(t *testing.T) {
 		{stack: places("/train.py Rows.__init__", "pandas/io/parsers/readers.py read_csv"), kind: diagnose.Parser, own: "Rows.__init__", call: "read_csv"},
 		{stack: places("/train.py decode", "subprocess.py run", "subprocess.py Popen.communicate", "selectors.py select"), asleep: true, kind: diagnose.Programs, own: "decode", call: "run"},
 		{stack: places("/train.py Faces.__getitem__", "torch/cuda/__init__.py _lazy_init"), kind: diagnose.OnDevice, own: "Faces.__getitem__", call: "_lazy_init"},
+		{stack: places("/a.py Files.read", "multiprocessing/synchronize.py SemLock.__enter__"), asleep: true, kind: diagnose.FileLock, own: "Files.read", call: "SemLock.__enter__"},
+		{stack: places("/a.py Clips.load", "string __getitem__", "multiprocessing/managers.py BaseProxy._callmethod"), kind: diagnose.Proxies, own: "Clips.load", call: "BaseProxy._callmethod"},
+		{stack: places("/a.py Views.__getitem__", "concurrent/futures/thread.py ThreadPoolExecutor.submit"), kind: diagnose.Threads, own: "Views.__getitem__", call: "ThreadPoolExecutor.submit"},
+		{stack: places("/a.py Bend.transform", "numpy/_core/fromnumeric.py sort"), kind: diagnose.Sorting, own: "Bend.transform", call: "sort"},
+		{stack: places("/a.py Masks.__getitem__", "numpy/lib/_function_base_impl.py vectorize.__call__"), kind: diagnose.Elements, own: "Masks.__getitem__", call: "vectorize.__call__"},
+		{stack: places("/a.py Masks.__getitem__", "PIL/Image.py Image.getpixel"), kind: diagnose.Elements, own: "Masks.__getitem__", call: "Image.getpixel"},
+		{stack: places("/a.py Low.degrade", "PIL/ImageFile.py ImageFile.load"), kind: diagnose.Augmentation, own: "Low.degrade", call: "ImageFile.load"},
+		{stack: places("/a.py Low.read", "PIL/ImageFile.py ImageFile.load"), kind: diagnose.Decoder, own: "Low.read", call: "ImageFile.load"},
 		{stack: places("/train.py Faces.__getitem__", "copy.py deepcopy", "copy.py _deepcopy_dict"), kind: diagnose.DeepCopies, own: "Faces.__getitem__", call: "deepcopy"},
 	} {
 		own, call := splitStack(c.stack)
@@ -65,7 +73,7 @@ func TestKindsAndPlaces(t *testing.T) {
 		}
 	}
 	for _, kind := range []diagnose.Kind{
-		diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.FileLock, diagnose.Rendering, diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Code,
+		diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.FileLock, diagnose.Proxies, diagnose.Threads, diagnose.Rendering, diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Code,
 		diagnose.Programs, diagnose.OnDevice, diagnose.Writing, diagnose.Pickling,
 		diagnose.Reading, diagnose.Queries, diagnose.Matching, diagnose.Hashing, diagnose.Sorting, diagnose.Growing, diagnose.OfLists, diagnose.Unpacking,
 		diagnose.Searching, diagnose.Nearest, diagnose.Arrays, diagnose.Joining, diagnose.Converting, diagnose.Elements, diagnose.Spectra, diagnose.Targets,

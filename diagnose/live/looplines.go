@@ -203,6 +203,8 @@ func kindOfData(p recording.Place) diagnose.Kind {
 	switch kind := kindOfLibrary(p); {
 	case kind == diagnose.Elements:
 		return diagnose.Looping
+	case p.File == "difflib.py": // texts are compared for a score
+		return diagnose.Metrics
 	case slices.Contains(ofData, kind):
 		return diagnose.Preparing
 	case slices.Contains(anywhere, kind):
@@ -298,7 +300,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	switch {
 	case waits:
 		return diagnose.Locking
-	case data == diagnose.Preparing: // pictures are also made to be looked at
+	case data == diagnose.Preparing, data == diagnose.Metrics: // pictures are also made to be looked at
 		return cmp.Or(kindOfNames(s.Places), data)
 	case data != "":
 		return data

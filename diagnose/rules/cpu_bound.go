@@ -11,6 +11,12 @@ var cpuBound = Rule{
 		"preprocessing outside a loader, a simulator, logging, evaluation on the host. The device waits meanwhile.",
 	Limits: "Loading that no loader's span marks looks the same, and a stack names the line.",
 	check: func(c *inquiry) float64 {
+		if c.SamplerDraws.CanBeAsked() {
+			draws := c.yes(c.SamplerDraws)
+			starved := c.yes(c.InputShort)
+			c.because(c.SamplerDraws.Evidence, c.InputShort.Evidence)
+			return draws * starved * c.inputLeads()
+		}
 		if c.OwnCodeDelaysDevice.CanBeAsked() {
 			starved := c.InputShort
 			if !c.HasSteps {
@@ -38,6 +44,9 @@ const (
 	heldTitle = "Each step waits for the device, which then idles"
 	heldText  = "The thread that launches waits until the device has done all that it was given. Nothing is queued then, and " +
 		"whatever the host does next, as taking the next batch over, keeps the device waiting."
+	drawsTitle = "The sampler draws indices in the launching thread"
+	drawsText  = "A DataLoader asks its sampler for the indices of the next batch in the thread that trains. While it draws " +
+		"them, workers and device wait."
 	lockedTitle = "Other threads of the trainer hold Python's interpreter lock"
 	lockedText  = "One thread of a process at a time runs Python. While another one does, the thread that launches waits for the " +
 		"lock, and the device for that thread."

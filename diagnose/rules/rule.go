@@ -34,6 +34,8 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		switch v.Evidence[0].Signal {
 		case diagnose.SignalHeld:
 			return heldTitle, heldText, known
+		case diagnose.SignalSampler:
+			return drawsTitle, drawsText, known
 		case diagnose.SignalInterpreter:
 			return lockedTitle, lockedText, known
 		}

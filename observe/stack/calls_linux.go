@@ -37,6 +37,7 @@ var calls = []struct {
 		`(?:open|connect|File|Dataset|ZipFile|TarFile)\(`)},
 	{"open", regexp.MustCompile(`\b(?:open|imread|fromfile|memmap|read_bytes|read_text|safe_open)\(|` +
 		`\b(?:listdir|scandir|exists|isfile)\(|` +
+		`\bfor\s.*\bin\s+(?:enumerate\()?(?:f|fp|fh|fin|file|infile|\w+_file)\)?\s*[:)\]}]|` +
 		`\b(?:np|numpy|torch|joblib)\.load\(|\.(?:read|readline|readlines)\(`)},
 	{"re", regexp.MustCompile(`\bre\.\w+\(|\.(?:findall|finditer|fullmatch)\(`)},
 	{"gc", regexp.MustCompile(`\bgc\.collect\(`)},
@@ -78,10 +79,22 @@ var weakCalls = []struct {
 // grows is an assignment of what arrays give when they are put together.
 var grows = regexp.MustCompile(`^\s*([\w.]+)\s*=\s*(?:np|numpy|torch)\.(?:concatenate|append|vstack|hstack|cat)\((.*)`)
 
+// ownMethod is a call of a method of the program's own, which has a frame of its own: it is no native code, whatever its
+// name. A tokenizer may be.
+var ownMethod = regexp.MustCompile(`\b(?:self|cls)\.\w+\(`)
+
+func hideOwn(call string) string {
+	if strings.Contains(call, "oken") {
+		return call
+	}
+	return "own("
+}
+
 // callIn is the name of what a line of text calls; "" if the tables have none. looped is whether it is in a loop over
 // elements.
 func callIn(text string, looped bool) string {
 	text, _, _ = strings.Cut(text, " #")
+	text = ownMethod.ReplaceAllStringFunc(text, hideOwn)
 	if m := grows.FindStringSubmatch(text); m != nil {
 		again := regexp.MustCompile(`(?:^|[^\w.])` + regexp.QuoteMeta(m[1]) + `\b`)
 		if again.MatchString(m[2]) {
