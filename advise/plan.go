@@ -148,13 +148,26 @@ func (a adviser) blind() Plan {
 	if a.costs.Uncounted {
 		from = nil
 	}
-	return Plan{Fixes: []Fix{{
+	most := a.atIdle()
+	if a.costs.Workers > 0 { // they have all of the work, and share it out
+		most = min(most, float64(max(cores, a.costs.Workers+1))/float64(a.costs.Workers))
+	}
+	workers := Fix{
 		Name: string(stoker.NumWorkers), Title: "load in worker processes",
 		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: from, To: max(cores, a.costs.Workers+1)}},
-		Forecast: a.atMost(a.atIdle()),
+		Forecast: a.atMost(most),
 		Effort:   Flag, Risk: MemoryRisk, Mind: a.verdict.Grounds.UnknownData(),
 		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation, and what the cores can do" + a.whyNoSteps()},
-	}}}
+	}
+	line, _ := a.slow()
+	if line.Name == "" {
+		return Plan{Fixes: []Fix{workers}}
+	}
+	line.Forecast = a.atMost(min(a.withoutIdle(), atRemoval(a.verdict.Lines[0].Share.High)))
+	if line.Forecast.Speedup.High >= muchMore*most {
+		return Plan{Fixes: []Fix{line, workers}}
+	}
+	return Plan{Fixes: []Fix{workers, line}}
 }
 
 // hidesMuch is the gain from which work of the host is hidden behind the device's before it is made shorter: the

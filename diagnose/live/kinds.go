@@ -46,6 +46,7 @@ var knownBy = []struct {
 		},
 		[]string{"connect", "create_connection", "do_handshake", "wrap_socket", "_new_conn", "getaddrinfo"},
 	},
+	{diagnose.Reading, []string{"fsspec/implementations/local.py", "fsspec/implementations/memory.py"}, nil},
 	{diagnose.Request, []string{
 		"urllib3/", "urllib/", "http/client.py", "requests/", "socket.py", "ssl.py", "botocore/", "boto3/", "fsspec/",
 		"s3fs/", "gcsfs/", "aiohttp/", "httpx/",
@@ -157,12 +158,19 @@ func spoils(p recording.Place) bool { return p.Own() && spoiling.MatchString(p.F
 
 // kindOf names the work of a stack: the innermost function that is known says it.
 func kindOf(s recording.Stack) diagnose.Kind {
+	literals := diagnose.Kind("")
 	for _, p := range slices.Backward(s.Places) {
-		if kind := kindOfLibrary(p); kind == diagnose.Decoder && slices.ContainsFunc(s.Places, spoils) {
+		switch kind := kindOfLibrary(p); {
+		case kind == diagnose.Decoder && slices.ContainsFunc(s.Places, spoils):
 			return diagnose.Augmentation
-		} else if kind != "" {
+		case p.File == "ast.py": // a library further out may read its index so
+			literals = kind
+		case kind != "":
 			return kind
 		}
+	}
+	if literals != "" {
+		return literals
 	}
 	own := recording.Place{}
 	for _, p := range s.Places {

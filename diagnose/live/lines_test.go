@@ -64,6 +64,9 @@ func TestKindsAndPlaces(t *testing.T) {
 		{stack: places("/a.py Masks.__getitem__", "numpy/lib/_function_base_impl.py vectorize.__call__"), kind: diagnose.Elements, own: "Masks.__getitem__", call: "vectorize.__call__"},
 		{stack: places("/a.py Masks.__getitem__", "PIL/Image.py Image.getpixel"), kind: diagnose.Elements, own: "Masks.__getitem__", call: "Image.getpixel"},
 		{stack: places("/a.py Low.degrade", "PIL/ImageFile.py ImageFile.load"), kind: diagnose.Augmentation, own: "Low.degrade", call: "ImageFile.load"},
+		{stack: places("/a.py Arrays.__getitem__", "fsspec/spec.py AbstractFileSystem.glob", "fsspec/implementations/local.py LocalFileSystem.ls"), kind: diagnose.Reading, own: "Arrays.__getitem__", call: "AbstractFileSystem.glob"},
+		{stack: places("/a.py Pairs.open", "dbm/dumb.py open", "ast.py literal_eval"), kind: diagnose.Opening, own: "Pairs.open", call: "open"},
+		{stack: places("/a.py Poses.__getitem__", "ast.py literal_eval", "ast.py parse"), kind: diagnose.Parser, own: "Poses.__getitem__", call: "literal_eval"},
 		{stack: places("/a.py Low.read", "PIL/ImageFile.py ImageFile.load"), kind: diagnose.Decoder, own: "Low.read", call: "ImageFile.load"},
 		{stack: places("/train.py Faces.__getitem__", "copy.py deepcopy", "copy.py _deepcopy_dict"), kind: diagnose.DeepCopies, own: "Faces.__getitem__", call: "deepcopy"},
 	} {
