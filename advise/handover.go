@@ -39,7 +39,7 @@ func (a adviser) sampler() (Fix, string) {
 		return Fix{}, ""
 	}
 	line, _ := diagnose.BusiestFunction(a.verdict.Measured.LoopLines.Lines, func(line diagnose.LoopLine) bool {
-		return line.Kind == diagnose.Sampling
+		return line.Kind == diagnose.Sampling && line.Own.File != ""
 	})
 	return Fix{
 		Name: diagnose.SlowTransform, Title: "make the sampler cheaper: " + line.String(), Effort: Code, Risk: NoRisk, Cause: true,

@@ -16,7 +16,7 @@ import (
 func (l filler) fillCluster(k *measure.Cluster) {
 	none := diagnose.Quantity{}
 	l.LaunchThreadLoads, l.WorkersLoad, l.WorkersSaturated = none, none, none
-	l.TakesBatchesOver, l.FewAreSlow = none, none
+	l.TakesBatchesOver, l.SamplerDraws, l.FewAreSlow = none, none, none
 	l.LoadingWaitsForStorage, l.LoadingLacksCores, l.QuotaTakesCores, l.OthersTakeCores = none, none, none, none
 	l.FetchEvidence, l.Lines = nil, nil
 	l.ClusterLoads = diagnose.AskFact("Do the loader's workers run in a Ray cluster?", true, diagnose.WorkersText(l.Costs))

@@ -55,6 +55,11 @@ func (l filler) measureInLoader(kind diagnose.Kind) (its, all float64) {
 // them.
 func (l filler) askSampler() diagnose.Quantity {
 	drawn, all := l.measureInLoader(diagnose.Sampling)
+	for _, line := range l.LoopLines.Lines {
+		if line.Kind == diagnose.Sampling && line.Own.File == "" { // of a library, which may do anything there
+			drawn -= line.Seconds
+		}
+	}
 	share := drawn / all
 	if l.Costs.Workers == 0 || !(l.LoopLines.Looks >= fewLooks) || !(share > diagnose.TakesBatchOver.No) {
 		return diagnose.Quantity{}
