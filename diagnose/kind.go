@@ -232,8 +232,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Threads: {
 		"threads are started for each sample, or waited for",
-		"make the pool once per worker (on the first __getitem__) and keep it. Threads gain where they wait for files or " +
-			"servers: Python code takes turns with the interpreter lock, and is as fast without them. More at a time: worker " +
+		"make the pool once per worker (on the first __getitem__) and keep it. Threads help with files and " +
+			"servers, which they wait for: Python code takes turns with the interpreter lock, and is as fast without them. More at a time: worker " +
 			"processes (num_workers)",
 	},
 	Programs: {
@@ -267,7 +267,7 @@ var kindWords = map[Kind][2]string{
 		"a file is looked for or read for each sample",
 		"keep what was read (functools.lru_cache, a dictionary by path, one array of all samples in memory), read " +
 			"only the part that is used (np.load(path, mmap_mode=\"r\"), a frame or a window instead of the whole " +
-			"file, a line by seek() and a table of where lines begin), or pack samples into few files",
+			"file, a line by seek() and a table of their begins), or pack samples into few files",
 	},
 	Queries: {
 		"a database is asked, or written",

@@ -142,7 +142,8 @@ var knownBy = []struct {
 	{diagnose.FileLock, []string{"multiprocessing/synchronize.py"}, []string{"__enter__", "acquire"}},
 	{diagnose.Threads, []string{"concurrent/futures/", "threading.py", "multiprocessing/pool.py"}, nil},
 	{diagnose.Parser, []string{
-		"json/", "csv.py", "xml/", "lxml/", "yaml/", "ast.py", "_strptime.py", "dateutil/", "base64.py", "html/", "pandas/", "pyarrow/", "h5py/", "gzip.py",
+		"json/", "csv.py", "xml/", "lxml/", "yaml/", "ast.py", "_strptime.py", "dateutil/", "base64.py", "html/",
+		"pandas/", "pyarrow/", "h5py/", "gzip.py",
 		"lzma.py", "bz2.py", "zstandard/", "msgpack/", "pickle.py",
 		serialization,
 	}, nil},

@@ -1,0 +1,72 @@
+package advise
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// The line that is named first is where the host works, and not where it waits for the device's work. A function that
+// launches much is no input that could be prepared ahead, and neither is a line with most of the thread's time.
+func TestWhatComesFirstWithoutALoader(t *testing.T) {
+	line := func(function, call string, kind diagnose.Kind, seconds, asleep float64) diagnose.LoopLine {
+		l := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 1, Function: function}, Kind: kind}
+		if call != "" {
+			l.Call = recording.Place{File: "stoker/emulated.py", Function: "Device." + call}
+		}
+		return diagnose.LoopLine{Line: l, Seconds: seconds, Asleep: asleep}
+	}
+	for name, c := range map[string]struct {
+		lines []diagnose.LoopLine
+		idle  float64
+		want  string
+	}{
+		"texts are compared while nothing is on the device": {
+			[]diagnose.LoopLine{line("step", "item", diagnose.DeviceWait, 5, 3), line("similarity", "", diagnose.Metrics, 4, 0)}, 0.7,
+			"make this line cheaper: /a.py:1 similarity",
+		},
+		"one value after the other is read": {
+			[]diagnose.LoopLine{line("step", "item", diagnose.DeviceWait, 7, 6), line("similarity", "", diagnose.Metrics, 1, 0)}, 0.7,
+			"wait for the device less often, and for more at once: /a.py:1 step",
+		},
+		"a function launches": {
+			[]diagnose.LoopLine{
+				line("Kernels.run", "", diagnose.HostCode, 3.4, 0), line("Kernels.run", "launch", diagnose.Launching, 2, 0),
+				line("draw", "", diagnose.Drawing, 2, 0),
+			}, 0.5,
+			"launch fewer, larger kernels: /a.py:1 Kernels.run",
+		},
+		"a function works, and launches little": {
+			[]diagnose.LoopLine{line("prepare", "", diagnose.HostCode, 5, 0), line("prepare", "launch", diagnose.Launching, 1, 0)}, 0.7,
+			"make this line cheaper: /a.py:1 prepare",
+		},
+		"little is the work of any function": {
+			[]diagnose.LoopLine{line("prepare", "", diagnose.HostCode, 2.6, 0), line("step", "item", diagnose.DeviceWait, 6, 6)}, 0.4,
+			"prepare the next step's input",
+		},
+	} {
+		a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Idle: c.idle}}
+		a.verdict.Measured.LoopLines = diagnose.LoopLines{Lines: c.lines, Seconds: 10, Looks: 400}
+		if plan := a.inWords(); len(plan.Fixes) == 0 || !strings.HasPrefix(plan.Fixes[0].Title, c.want) {
+			t.Errorf("%s: %+v, want %q first", name, plan.Fixes, c.want)
+		}
+	}
+}
+
+// Where no step was seen, a second worker at most doubles what one does, and a line with most of the work comes first.
+func TestWorkersWithoutSteps(t *testing.T) {
+	a := adviser{run: &recording.Run{Facts: recording.Facts{Loaders: []recording.Loader{{}}}}}
+	a.verdict = diagnose.Verdict{Class: diagnose.TooFewWorkers, Idle: 0.99}
+	a.verdict.Findings = []diagnose.Finding{{Name: diagnose.SlowTransform}}
+	a.verdict.Lines = []diagnose.Line{{
+		Own: recording.Place{File: "/a.py", Line: 1, Function: "scale"}, Kind: diagnose.Elements, Share: stoker.Exactly(0.8),
+	}}
+	a.costs.Workers, a.costs.Cores = 1, 2
+	plan := a.blind()
+	if len(plan.Fixes) != 2 || plan.Fixes[0].Name != diagnose.SlowTransform || plan.Fixes[1].Forecast.Speedup.High != 2 {
+		t.Errorf("%+v", plan.Fixes)
+	}
+}
