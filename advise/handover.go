@@ -42,7 +42,8 @@ func (a adviser) sampler() (Fix, string) {
 		return line.Kind == diagnose.Sampling && line.Own.File != ""
 	})
 	return Fix{
-		Name: diagnose.SlowTransform, Title: "make the sampler cheaper: " + line.String(), Effort: Code, Risk: NoRisk, Cause: true,
-		Forecast: a.atMost(atRemoval(a.verdict.Stall)), Notes: []string{diagnose.Sampling.Advice()}, Kind: diagnose.Sampling,
+		Name: diagnose.SlowTransform, Title: "make the sampler cheaper: " + line.String(), Kind: diagnose.Sampling,
+		Effort: Code, Risk: NoRisk, Cause: true, Notes: []string{diagnose.Sampling.Advice()},
+		Forecast: a.atMost(atRemoval(a.verdict.Stall)),
 	}, ""
 }

@@ -70,8 +70,8 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.removeFindings, a.padding, a.oneThread, a.handOver, a.sampler, a.wholeBatches, a.outOfOrder,
-		a.workers, a.cluster, a.collate, a.slow, a.feed,
+		a.split, a.shards, a.removeFindings, a.padding, a.oneThread, a.handOver, a.sampler, a.wholeBatches,
+		a.outOfOrder, a.workers, a.cluster, a.collate, a.slow, a.feed,
 		a.deferred,
 		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,
@@ -174,8 +174,8 @@ func (a adviser) blind() Plan {
 // first changes nothing that is computed. [J]
 const hidesMuch = 1.25
 
-// halfOfWork is the gain of a cheaper line from which it comes first all the same: most of the thread's time lies there,
-// and whether it needs a result of the step is not known. [J]
+// halfOfWork is the gain of a cheaper line from which it comes first all the same: most of the thread's time lies
+// there, and whether it needs a result of the step is not known. [J]
 const halfOfWork = 1.75
 
 // ownLine proposes to make the line cheaper on which the launching thread of a loop without a DataLoader is
@@ -291,7 +291,8 @@ func launchesIn(line diagnose.LoopLine, awake []diagnose.LoopLine) float64 {
 // mixture proposes fewer launches in the function of a line, whose own code goes with them.
 func (a adviser) mixture(line diagnose.LoopLine, seconds float64) Fix {
 	return Fix{
-		Name: string(diagnose.LaunchBound), Title: "launch fewer, larger kernels: " + line.String(), Effort: Code, Risk: NoRisk,
+		Name: string(diagnose.LaunchBound), Title: "launch fewer, larger kernels: " + line.String(),
+		Effort: Code, Risk: NoRisk,
 		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/a.verdict.Measured.LoopLines.Seconds))),
 		Notes:    []string{a.verdict.Grounds.FewerLaunches()},
 	}

@@ -236,18 +236,17 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	if small {
 		out = append(out, tiny)
 	}
-	if makesTensors {
-		return append(out, made)
-	}
-	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && (!small || !l.pins()) { // not the small ones
+	switch {
+	case makesTensors:
+		out = append(out, made)
+	case in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && (!small || !l.pins()): // not the small ones
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = in.copying, in.copying
 		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s: %s, and they take %s of the time",
 			quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
 			l.Grounds.Staging("the CPU stages them, the launching thread waits"), quantity.Percent(in.copying))
 		f.Settings = []stoker.Change{
-			diagnose.ProposeChange(stoker.PinMemory, nil, true),
-			diagnose.ProposeChange(stoker.NonBlocking, nil, true),
+			diagnose.ProposeChange(stoker.PinMemory, nil, true), diagnose.ProposeChange(stoker.NonBlocking, nil, true),
 		}
 		f.Advice = l.Grounds.PinAdvice()
 		out = append(out, f)
