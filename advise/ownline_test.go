@@ -25,26 +25,31 @@ func TestWhatComesFirstWithoutALoader(t *testing.T) {
 		want  string
 	}{
 		"texts are compared while nothing is on the device": {
-			[]diagnose.LoopLine{line("step", "item", diagnose.DeviceWait, 5, 3), line("similarity", "", diagnose.Metrics, 4, 0)}, 0.7,
+			[]diagnose.LoopLine{line("step", "item", diagnose.DeviceWait, 5, 3), line("similarity", "", diagnose.Metrics, 4, 0)},
+			0.7,
 			"make this line cheaper: /a.py:1 similarity",
 		},
 		"one value after the other is read": {
-			[]diagnose.LoopLine{line("step", "item", diagnose.DeviceWait, 7, 6), line("similarity", "", diagnose.Metrics, 1, 0)}, 0.7,
+			[]diagnose.LoopLine{line("step", "item", diagnose.DeviceWait, 7, 6), line("similarity", "", diagnose.Metrics, 1, 0)},
+			0.7,
 			"wait for the device less often, and for more at once: /a.py:1 step",
 		},
 		"a function launches": {
 			[]diagnose.LoopLine{
 				line("Kernels.run", "", diagnose.HostCode, 3.4, 0), line("Kernels.run", "launch", diagnose.Launching, 2, 0),
 				line("draw", "", diagnose.Drawing, 2, 0),
-			}, 0.5,
+			},
+			0.5,
 			"launch fewer, larger kernels: /a.py:1 Kernels.run",
 		},
 		"a function works, and launches little": {
-			[]diagnose.LoopLine{line("prepare", "", diagnose.HostCode, 5, 0), line("prepare", "launch", diagnose.Launching, 1, 0)}, 0.7,
+			[]diagnose.LoopLine{line("prepare", "", diagnose.HostCode, 5, 0), line("prepare", "launch", diagnose.Launching, 1, 0)},
+			0.7,
 			"make this line cheaper: /a.py:1 prepare",
 		},
 		"little is the work of any function": {
-			[]diagnose.LoopLine{line("prepare", "", diagnose.HostCode, 2.6, 0), line("step", "item", diagnose.DeviceWait, 6, 6)}, 0.4,
+			[]diagnose.LoopLine{line("prepare", "", diagnose.HostCode, 2.6, 0), line("step", "item", diagnose.DeviceWait, 6, 6)},
+			0.4,
 			"prepare the next step's input",
 		},
 	} {
