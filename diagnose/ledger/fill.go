@@ -108,11 +108,11 @@ func (f *filler) paint(from, end float64) []span {
 // drain gives the steps what the device still had of them to do when something else began: a loop
 // that does not wait runs ahead of its device.
 func (f *filler) drain(spans []span) (drained []span) {
-	queued := 0.0
+	queued, work := 0.0, f.workOfStep()
 	for _, s := range spans {
 		switch s.row {
 		case f.stepsRow():
-			queued = max(0, queued+f.Costs.Step*float64(f.countBeat(s))-(s.to-s.from))
+			queued = f.queueUp(queued, work, s)
 		case diagnose.RowTail, diagnose.RowEvaluation, diagnose.RowCheckpoint, diagnose.RowEdge:
 			until := min(s.to, s.from+queued)
 			if s.row == diagnose.RowEdge { // once a batch is asked for, the wait for it is the edge's
@@ -143,18 +143,34 @@ func (f *filler) nextPass(from float64) float64 {
 	return math.Inf(1)
 }
 
-// countBeat is how many steps of the judged loader begin in a span.
-func (f *filler) countBeat(in span) (n int) {
-	from := sort.Search(len(f.steps), func(i int) bool { return f.steps[i].Start >= in.from })
-	for _, s := range f.steps[from:] {
-		if s.Start >= in.to {
-			break
-		}
+// queueUp is how much of the steps' work the device still has at the end of a span, if it had so much at the begin.
+func (f *filler) queueUp(queued, work float64, in span) float64 {
+	at := in.from
+	for _, s := range f.begunIn(in.from, in.to) {
 		if s.Loader == f.Costs.Window.Loader {
-			n++
+			queued, at = max(0, queued-(s.Start-at))+work, s.Start
 		}
 	}
-	return n
+	return max(0, queued-(in.to-at))
+}
+
+// workOfStep is how long the device works on a step in the middle, seconds; by the host's clock where its own is
+// unknown.
+func (f *filler) workOfStep() float64 {
+	var all []float64
+	for _, s := range f.Costs.Window.Steps {
+		if work := s.DevicePeriod - s.Idle; work > 0 {
+			all = append(all, work)
+		}
+	}
+	return min(f.Costs.Step, stat.Or(stat.Median(all), f.Costs.Step))
+}
+
+// begunIn are the steps of all loaders that begin in a time.
+func (f *filler) begunIn(from, to float64) []recording.Step {
+	first := sort.Search(len(f.steps), func(i int) bool { return f.steps[i].Start >= from })
+	after := sort.Search(len(f.steps), func(i int) bool { return f.steps[i].Start >= to })
+	return f.steps[first:max(first, after)]
 }
 
 // stepsRow is the row of the judged steps.
@@ -236,7 +252,7 @@ func (f *filler) addRows(from, end float64) {
 			r.Seconds += s.to - s.from
 			r.Spans = append(r.Spans, diagnose.Stretch{From: s.from, To: s.to})
 		}
-		r.Count = len(spans)
+		r.Count = f.countTimes(spans)
 		if name != diagnose.RowEarlier {
 			r.Busy = f.meter.busyIn(spans)
 			r.Idle = r.Seconds - r.Busy
@@ -248,6 +264,16 @@ func (f *filler) addRows(from, end float64) {
 	}
 	f.countSteps(from)
 	f.settleEdges()
+}
+
+// countTimes is how often a row comes: spans between which no step begins are one time, as the files of a checkpoint.
+func (f *filler) countTimes(spans []span) (n int) {
+	for i, s := range spans {
+		if i == 0 || len(f.steps) == 0 || len(f.begunIn(spans[i-1].to-rounding, s.from-rounding)) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // scaleUnkept takes off the time of steps that were not kept, and says by which factor the rows of

@@ -164,7 +164,7 @@ const rounding = 1e-9
 
 // appendSpan adds a span, to the last one where that is of the same row and touches it.
 func appendSpan(spans []span, s span) []span {
-	if !(s.to > s.from) {
+	if !(s.to > s.from+rounding) {
 		return spans
 	}
 	if n := len(spans); n > 0 && spans[n-1].row == s.row && s.from-spans[n-1].to < rounding {

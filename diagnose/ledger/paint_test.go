@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -28,5 +29,34 @@ func TestFewStepsAreNoWarmUp(t *testing.T) {
 		if warm != c.warm {
 			t.Errorf("%s: %.2f s of warm-up, want %.2f", name, warm, c.warm)
 		}
+	}
+}
+
+// Time in which the host does something else before it launches steps does not take off what these leave queued.
+func TestQueuedWork(t *testing.T) {
+	f := filler{Case: &diagnose.Case{}}
+	for n := range 10 { // the host needs 10 ms for a step, after 1 s of other work, and the device 20 ms
+		f.steps = append(f.steps, recording.Step{N: n, Start: 1 + 0.01*float64(n), Period: 0.01})
+	}
+	if got := f.queueUp(0, 0.02, span{from: 0, to: 1.1}); math.Abs(got-0.1) > rounding {
+		t.Errorf("%.3f s are queued, want 0.1", got)
+	}
+}
+
+// A checkpoint of two files is saved once, though the host copies its state in between.
+func TestTimesOfARow(t *testing.T) {
+	f := filler{steps: []recording.Step{{N: 0, Start: 0}, {N: 1, Start: 5}}}
+	files := []span{{from: 1, to: 2}, {from: 3, to: 4}, {from: 6, to: 7}}
+	if got := f.countTimes(files); got != 2 {
+		t.Errorf("saved %d times, want 2", got)
+	}
+}
+
+// A row is not cut where two times differ by less than they are rounded.
+func TestNoSpanOfNoLength(t *testing.T) {
+	at := 10.459019595 + 0.0105896
+	spans := flatten([]span{{0, 20, diagnose.RowTraining}, {10, at, diagnose.RowEvaluation}, {at + 1e-12, 12, diagnose.RowEvaluation}})
+	if len(spans) != 3 {
+		t.Errorf("%v, want training, evaluation, training", spans)
 	}
 }
