@@ -18,6 +18,7 @@ type Lead struct {
 	Recurs float64 // its share of the run without what comes once, on which Most rests; 0 of what comes once
 	Every  float64 // steps from one time to the next; NaN if that is not regular
 	Ranks  bool    // several ranks train
+	Steps  bool    // the class of the steps says of what they lose by themselves
 	Passes bool    // the run never trains
 	Beside string  // what else a reader has to know: who has the cores; "" nothing
 }

@@ -25,6 +25,16 @@ func withSaving(l diagnose.Ledger, r *diagnose.Row) *diagnose.Row {
 	return &both
 }
 
+// withoutStaying takes off what the advice leaves: the exchange of gradients in the last backward of a step.
+func withoutStaying(r *diagnose.Row, c *diagnose.Case) *diagnose.Row {
+	if r.Line.Kind != diagnose.Exchanging {
+		return r
+	}
+	less := *r
+	less.Saves *= 1 - stat.Or(optimizedPerStep(c), 0)
+	return &less
+}
+
 // FindLead returns the row, other than the steps, that costs most, if it costs more than the device's
 // idle time within steps. It returns nil if the steps lose most, or if every other row is small.
 func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagnose.Lead {
@@ -47,8 +57,8 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	}
 	lead := &diagnose.Lead{
 		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(),
-		Most:  mostOf(l, withSaving(l, best), steps),
-		Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
+		Most:  mostOf(l, withoutStaying(withSaving(l, best), c), steps),
+		Steps: loseBy(l, best.Name, class), Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
 	}
 	if !best.Name.ComesOnce() {
 		lead.Recurs = best.Seconds / l.Recurring()
@@ -68,6 +78,30 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		lead.Beside = fmt.Sprintf("Other programs use %.1f cores meanwhile, so all of it takes longer", c.Costs.Others)
 	}
 	return lead
+}
+
+// loseBy reports whether the steps lose what their class says, without the row that leads. They were judged with all
+// that comes between them, as the first batches of epochs.
+func loseBy(l diagnose.Ledger, lead diagnose.RowName, class diagnose.Class) bool {
+	host := l.Find(diagnose.RowBetween)
+	if lead == diagnose.RowBetween {
+		host = diagnose.Row{}
+	}
+	host.Saves = stat.Or(host.Saves, host.Seconds)
+	lost, seconds := host.Saves, host.Seconds
+	for _, r := range l.Rows {
+		if r.Name.IsSteps() {
+			lost, seconds = lost+stat.Or(r.Saves, r.Seconds), seconds+r.Seconds
+		}
+	}
+	switch class {
+	case diagnose.GPUBound:
+		return true
+	case diagnose.CPUBound:
+		lost = host.Saves
+	default:
+	}
+	return lost >= diagnose.LeadingLoss*seconds
 }
 
 // asksForInput reports whether the program itself takes from a queue what the next pass is for. A thread of a pool, or

@@ -54,3 +54,38 @@ func TestSavingWithItsCopies(t *testing.T) {
 		}
 	}
 }
+
+// Of gradients that ranks exchange in each backward those of the optimizer's step stay.
+func TestAnExchangeThatStays(t *testing.T) {
+	c := &diagnose.Case{}
+	for n := range 8 {
+		c.Costs.Window.Steps = append(c.Costs.Window.Steps, recording.Step{N: n, Optimized: float64(n / 7)})
+	}
+	for kind, want := range map[diagnose.Kind]float64{diagnose.Exchanging: 14, diagnose.Looping: 16} {
+		row := diagnose.Row{Name: diagnose.RowBetween, Saves: 16, Line: diagnose.Line{Kind: kind}}
+		if got := withoutStaying(&row, c).Saves; got != want {
+			t.Errorf("%s: saves %v, want %v", kind, got, want)
+		}
+	}
+}
+
+// Steps that lose nothing by themselves are not said to be short of the host because of the first batches of epochs.
+func TestWhatStepsLose(t *testing.T) {
+	l := diagnose.Ledger{Wall: 40, Rows: []diagnose.Row{
+		{Name: diagnose.RowTraining, Seconds: 9, Saves: 1.2}, {Name: diagnose.RowBetween, Seconds: 1, Saves: 1},
+		{Name: diagnose.RowEdge, Seconds: 25, Saves: 25},
+	}}
+	for class, want := range map[diagnose.Class]bool{diagnose.CPUBound: true, diagnose.TooFewWorkers: true, diagnose.GPUBound: true} {
+		if got := loseBy(l, diagnose.RowEdge, class); got != want {
+			t.Errorf("%s: %v, want %v", class, got, want)
+		}
+	}
+	l.Rows[1] = diagnose.Row{Name: diagnose.RowCheckpoint, Seconds: 1, Saves: 1}
+	if loseBy(l, diagnose.RowEdge, diagnose.CPUBound) {
+		t.Error("steps without a row of the host's work are said to wait for it")
+	}
+	l.Rows[1].Name = diagnose.RowBetween
+	if loseBy(l, diagnose.RowBetween, diagnose.CPUBound) {
+		t.Error("the row that leads is counted again")
+	}
+}

@@ -379,7 +379,7 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 // only.
 func (f *filler) lineOfExchange(seconds float64) (diagnose.LoopLine, bool) {
 	launches := f.Parts.Host > f.Parts.Long
-	if launches || !exchanges(f.Case) || !(f.optimizedPerStep() < mostlyAccumulates) {
+	if launches || !exchanges(f.Case) || !(optimizedPerStep(f.Case) < mostlyAccumulates) {
 		return diagnose.LoopLine{}, false
 	}
 	line, spent := diagnose.BusiestFunction(f.LoopLines.Lines, func(line diagnose.LoopLine) bool {
@@ -394,12 +394,12 @@ func (f *filler) lineOfExchange(seconds float64) (diagnose.LoopLine, bool) {
 const mostlyAccumulates = 0.6
 
 // optimizedPerStep is how often the optimizer steps in a step of the loop.
-func (f *filler) optimizedPerStep() float64 {
+func optimizedPerStep(c *diagnose.Case) float64 {
 	sum := 0.0
-	for _, s := range f.Costs.Window.Steps {
+	for _, s := range c.Costs.Window.Steps {
 		sum += float64(s.Optimized)
 	}
-	return sum / float64(len(f.Costs.Window.Steps))
+	return sum / float64(len(c.Costs.Window.Steps))
 }
 
 // workBesideSync is the first line of the class that works most, if all of the program's work on the host outside of
