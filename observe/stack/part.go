@@ -96,8 +96,8 @@ func placesOutsideFetch(stack []place, into []recording.Place, server bool) ([]r
 		if server && telling == nil && startsWithAny(p.code.file, stages) && p.code.name != atImport {
 			telling = p
 		}
-		if server && strings.HasPrefix(p.code.file, "<") {
-			continue // made by a library, as multiprocessing's start
+		if strings.HasPrefix(p.code.file, "<") && (server || hasFile(stack[i+1:])) {
+			continue // made by a library, as multiprocessing's start or the __init__ of a data class
 		}
 		if own := p.asPlace(); own.Own() {
 			if around := callingLoader(stack[i+1:]); around != nil {
@@ -166,6 +166,13 @@ func IsOwn(file string) bool {
 // atImport is the function of a module's own code. An import does nothing of what the library is
 // for.
 const atImport = "<module>"
+
+// hasFile reports whether a function of a file of the program is among some.
+func hasFile(outer []place) bool {
+	return slices.ContainsFunc(outer, func(p place) bool {
+		return p.code != nil && p.code.part == inside && !strings.HasPrefix(p.code.file, "<") && p.asPlace().Own()
+	})
+}
 
 // callingLoader returns the DataLoader's function that the program called, if a function further in
 // was called by it; else nil.

@@ -32,6 +32,11 @@ func TestAround(t *testing.T) {
 		"/train.py main matplotlib/pyplot.py savefig matplotlib/image.py imsave": {
 			"PIL/Image.py save", "matplotlib/image.py imsave", "matplotlib/pyplot.py savefig", "/train.py main",
 		},
+		// a library made code from text
+		"/train.py main torch/_dynamo/eval_frame.py _fn torch/_dynamo/utils.py wrap": {
+			"torch/_dynamo/utils.py wrap", "<string> __init__", "torch/_dynamo/eval_frame.py _fn", "/train.py main",
+		},
+		"<string> main": {"<string> main", "<string> <module>"}, // python -c
 		// a framework's loop calls the loader
 		"/train.py main lightning/trainer.py fit " + loader + " __iter__ multiprocessing/popen_fork.py _launch": {
 			"multiprocessing/popen_fork.py _launch", loader + " __iter__", "lightning/loops/fetchers.py next", "lightning/trainer.py fit", "/train.py main",
