@@ -71,31 +71,33 @@ const (
 
 // The kinds of what a loop does outside of its steps.
 const (
-	Subprocess Kind = "subprocess"
-	Saving     Kind = "saving"
-	Writing    Kind = "writing"  // files other than checkpoints
-	Pickling   Kind = "pickling" // through a queue of the program's own processes
-	Logging    Kind = "logging"
-	Uploading  Kind = "uploading"
-	Plotting   Kind = "plotting"
-	Metrics    Kind = "metrics"
-	Evaluating Kind = "evaluating" // the model, in the middle of an epoch
-	Garbage    Kind = "garbage"
-	EmptyCache Kind = "empty-cache"
-	Compiling  Kind = "compiling"
-	Profiling  Kind = "profiling"
-	Anomalies  Kind = "anomaly-detection"
-	Locking    Kind = "lock"
-	Preparing  Kind = "preparing"   // data, in the loop itself
-	Disk       Kind = "disk"        // blocks on one
-	Pausing    Kind = "pause"       // asleep in what nothing names
-	Forking    Kind = "forking"     // a process for each job, which is waited for
-	HostCode   Kind = "host-code"   // on a core in what nothing names
-	Looping    Kind = "python-loop" // on a core in a loop of Python over elements
-	Syncing    Kind = "sync"        // blocks on the device, which then idles
-	HandOver   Kind = "hand-over"   // of what workers prepared
-	Collective Kind = "collective"  // called by the program itself
-	Exchanging Kind = "exchange"    // of gradients, in each of several backward passes of a step
+	Subprocess  Kind = "subprocess"
+	Saving      Kind = "saving"
+	Writing     Kind = "writing"  // files other than checkpoints
+	Pickling    Kind = "pickling" // through a queue of the program's own processes
+	Logging     Kind = "logging"
+	Configuring Kind = "settings" // of the program, read again
+	Tidying     Kind = "tidying"  // files that are kept or not
+	Uploading   Kind = "uploading"
+	Plotting    Kind = "plotting"
+	Metrics     Kind = "metrics"
+	Evaluating  Kind = "evaluating" // the model, in the middle of an epoch
+	Garbage     Kind = "garbage"
+	EmptyCache  Kind = "empty-cache"
+	Compiling   Kind = "compiling"
+	Profiling   Kind = "profiling"
+	Anomalies   Kind = "anomaly-detection"
+	Locking     Kind = "lock"
+	Preparing   Kind = "preparing"   // data, in the loop itself
+	Disk        Kind = "disk"        // blocks on one
+	Pausing     Kind = "pause"       // asleep in what nothing names
+	Forking     Kind = "forking"     // a process for each job, which is waited for
+	HostCode    Kind = "host-code"   // on a core in what nothing names
+	Looping     Kind = "python-loop" // on a core in a loop of Python over elements
+	Syncing     Kind = "sync"        // blocks on the device, which then idles
+	HandOver    Kind = "hand-over"   // of what workers prepared
+	Collective  Kind = "collective"  // called by the program itself
+	Exchanging  Kind = "exchange"    // of gradients, in each of several backward passes of a step
 
 	// The kinds of what a server does for a request.
 	Encoding    Kind = "encoding"
@@ -490,6 +492,16 @@ var kindWords = map[Kind][2]string{
 	Logging: {
 		"logging",
 		"log every 50 steps, keep values on the device until then, and leave sending to a thread",
+	},
+	Configuring: {
+		"the program's settings are read again",
+		"read the file only if it has changed (os.stat(path).st_mtime tells in microseconds), every so many steps, or in a thread. " +
+			"What stays the same: once, before training",
+	},
+	Tidying: {
+		"files are looked through or deleted",
+		"less often, or in a thread or another process: no step needs it. Keep a list of the files with their sizes and ages instead of " +
+			"asking the file system for each again",
 	},
 	Uploading: {
 		"waiting for a server",

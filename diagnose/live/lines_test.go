@@ -77,7 +77,7 @@ func TestKindsAndPlaces(t *testing.T) {
 	}
 	for _, kind := range []diagnose.Kind{
 		diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Collate, diagnose.Stacking, diagnose.Tokenizer, diagnose.Connection, diagnose.Request, diagnose.Opening, diagnose.Parser, diagnose.Waits, diagnose.FileLock, diagnose.Proxies, diagnose.Threads, diagnose.Rendering, diagnose.Tables, diagnose.DeepCopies, diagnose.Drawing, diagnose.Code,
-		diagnose.Programs, diagnose.OnDevice, diagnose.Writing, diagnose.Pickling,
+		diagnose.Programs, diagnose.OnDevice, diagnose.Writing, diagnose.Pickling, diagnose.Configuring, diagnose.Tidying,
 		diagnose.Reading, diagnose.Queries, diagnose.Matching, diagnose.Hashing, diagnose.Sorting, diagnose.Growing, diagnose.OfLists, diagnose.Unpacking,
 		diagnose.Searching, diagnose.Nearest, diagnose.Arrays, diagnose.Joining, diagnose.Converting, diagnose.Elements, diagnose.Spectra, diagnose.Targets,
 		diagnose.Negatives, diagnose.Graphs, diagnose.Windowing, diagnose.Averaging, diagnose.Replaying, diagnose.Returns, diagnose.Afterwards, diagnose.Clustering, diagnose.Masks, diagnose.Assigning,

@@ -227,6 +227,9 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 	if p.File == "torch/_tensor.py" && recording.ContainsAny(p.Function, "__iter__", "__contains__", "__array__") {
 		return diagnose.Unpacking
 	}
+	if p.File == "torch/_tensor.py" && recording.ContainsAny(p.Function, "__repr__", "__format__") {
+		return diagnose.Logging
+	}
 	if writes(p) {
 		return diagnose.Writing
 	}
@@ -301,7 +304,11 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	case waits:
 		return diagnose.Locking
 	case data == diagnose.Preparing, data == diagnose.Metrics: // pictures are also made to be looked at
-		return cmp.Or(kindOfNames(s.Places), data)
+		kind := kindOfNames(s.Places)
+		if kind == diagnose.EmptyCache && data == diagnose.Preparing { // of files
+			kind = diagnose.Tidying
+		}
+		return cmp.Or(kind, data)
 	case data != "":
 		return data
 	}
@@ -350,6 +357,10 @@ var ofNumbers = []diagnose.Kind{
 
 // byName are kinds of the program's own work, by how programs call the functions and classes that do it. [J]
 var byName = []nameRow{
+	{diagnose.Tidying, regexp.MustCompile(`(?i)(?:^|[._])(?:evict|prune|purge|rotate|expire)_?(?:old|oldest|stale|files?|cache|checkpoints?|logs?)?$|` +
+		`(?:remove|delete|drop|clean\w*)_(?:old|oldest|stale|expired|files?|folders?|director(?:y|ies))`)},
+	{diagnose.Configuring, regexp.MustCompile(`(?i)config\w*\.(?:reload|refresh|load|read|poll)$|` +
+		`(?:re)?(?:load|read|parse|poll|check|refresh)_?(?:config|cfg|settings|hparams|hyper_?params|yaml|toml)`)},
 	{diagnose.EmptyCache, regexp.MustCompile(`(?i)malloc$|empty_?cache|(?:free|release|clear|clean\w*)_(?:gpu_|cuda_)?(?:memory|cache)`)},
 	{diagnose.Averaging, regexp.MustCompile(`(?:^|[._])(?:ema|EMA|polyak|swa|SWA)(?:$|[._])|EMA(?:Hook|Model|Callback|Helper|Updater)\.|` +
 		`(?i)moving_average|soft_update|update_(?:ema|target)|ema_update|target_update`)},

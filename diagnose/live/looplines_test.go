@@ -56,6 +56,12 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Simulating, places("/train.py main", "gymnasium/envs/classic_control/cartpole.py CartPoleEnv.step")},
 		{diagnose.Unpacking, places("/train.py main", "torch/_tensor.py Tensor.__iter__")},
 		{diagnose.Logging, places("/train.py main", "torch/_tensor.py Tensor.__repr__", "torch/_tensor_str.py _str")},
+		{diagnose.Logging, places("/train.py debug", "torch/_tensor.py Tensor.__repr__")},
+		{diagnose.Configuring, places("/train.py LiveConfig.refresh", "yaml/__init__.py safe_load")},
+		{diagnose.Tidying, places("/train.py Features.evict", "pathlib.py Path.stat")},
+		{diagnose.Tidying, places("/train.py clear_cache", "pathlib.py Path.unlink")},
+		{diagnose.EmptyCache, places("/train.py clear_cache")},
+		{diagnose.Preparing, places("/train.py load_sample", "json/__init__.py loads")},
 		{diagnose.HostCode, places("/train.py generate_anchors")},
 		{diagnose.Growing, places("/train.py evaluate", "numpy/lib/_function_base_impl.py append")},
 	} {
@@ -105,6 +111,7 @@ func TestKindOfNames(t *testing.T) {
 		"ReplayMemory.sample": diagnose.Replaying, "compute_advantages": diagnose.Returns, "returns": diagnose.HostCode,
 		"CachingAllocator.malloc": diagnose.EmptyCache, "Detector.postprocess": diagnose.Afterwards,
 		"collate_batch": diagnose.Preparing, "next_batch": diagnose.Preparing, "nextafter": diagnose.HostCode,
+		"reload_settings": diagnose.Configuring, "GPT2Config.to_dict": diagnose.HostCode, "rotate_boxes": diagnose.HostCode, "remove_old_checkpoints": diagnose.Tidying,
 		"make_heatmaps": diagnose.Targets, "sample_negatives": diagnose.Negatives,
 	} {
 		for _, native := range []string{"", "tolist"} {
