@@ -186,6 +186,9 @@ func (a adviser) batchesOf(evaluation *recording.Loader) (its, trainings int) {
 func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 	loader := a.findLoaderAt(lead.Line.Own)
 	if loader == nil {
+		if lead.Line.Kind == diagnose.Syncing { // fewer batches are waited for
+			a.enlargeEvaluation(fix, lead, a.findEvaluated())
+		}
 		return
 	}
 	stays, known := loader.Settings.Bool(stoker.PersistentWorkers)
@@ -197,12 +200,7 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 		fix.Notes = []string{"starting and ending its workers takes " + share + " of evaluation"}
 		return
 	}
-	if now, to := a.batchesOf(loader); now > 0 && now*muchSmaller <= to {
-		fix.Changes = []stoker.Change{{Setting: stoker.BatchSize, From: now, To: to}}
-		fix.Title, fix.Effort, fix.Where, fix.Beside = "evaluate in batches as large as training's", Flag, loader.Where, true
-		fix.Notes = []string{"evaluation keeps no gradients, so a batch that fits in training fits there. Means of batches " +
-			"have to be weighted by their samples"}
-		fix.Run.High = atRemoval(lead.Seconds / a.verdict.Ledger.Recurring()) // the device's part gets shorter as well
+	if a.enlargeEvaluation(fix, lead, loader) {
 		return
 	}
 	if loader.Kind != "" || loader.Iterable || lead.MostlyWaitsFor() != diagnose.WaitInput {
@@ -226,6 +224,36 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 		"a batch of evaluation takes %s now, and waits %s of it for its data. With %s it takes %s at best",
 		quantity.AboutSeconds(work+wait), quantity.AboutSeconds(wait), quantity.Many(to, "worker"),
 		quantity.AboutSeconds(each))}
+}
+
+// enlargeEvaluation proposes larger batches of a loader for evaluation, if its batches are much smaller than training's.
+func (a adviser) enlargeEvaluation(fix *Fix, lead *diagnose.Lead, loader *recording.Loader) bool {
+	if loader == nil {
+		return false
+	}
+	now, to := a.batchesOf(loader)
+	if now <= 0 || now*muchSmaller > to {
+		return false
+	}
+	fix.Changes = []stoker.Change{{Setting: stoker.BatchSize, From: now, To: to}}
+	fix.Title, fix.Effort, fix.Where, fix.Beside = "evaluate in batches as large as training's", Flag, loader.Where, true
+	fix.Notes = []string{"evaluation keeps no gradients, so a batch that fits in training fits there. Means of batches " +
+		"have to be weighted by their samples"}
+	fix.Run.High = atRemoval(lead.Seconds / a.verdict.Ledger.Recurring()) // the device's part gets shorter as well
+	return true
+}
+
+// findEvaluated is the judged process's loader that evaluation takes most batches from; nil without one.
+func (a adviser) findEvaluated() *recording.Loader {
+	batches, most := map[int]int{}, -1
+	for _, s := range a.run.Steps {
+		if s.PID == a.costs.Window.PID && s.Phase == recording.Evaluate && s.Loader >= 0 {
+			if batches[s.Loader]++; most < 0 || batches[s.Loader] > batches[most] {
+				most = s.Loader
+			}
+		}
+	}
+	return a.run.FindLoader(a.costs.Window.PID, most)
 }
 
 // workersForEvaluation is how many workers evaluation may have: as many as training has, whose wait
