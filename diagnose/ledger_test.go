@@ -761,7 +761,7 @@ func TestSlowStartBesideImports(t *testing.T) {
 	}
 }
 
-// A program that waits for its loader's workers at its end says so; one that saves a model there does not.
+// A program that waits for its loader's workers at its end says so; one that saves a model there does not. Other work does.
 func TestSlowEnd(t *testing.T) {
 	const loader = "torch/utils/data/dataloader.py:9 _MultiProcessingDataLoaderIter._shutdown_workers;selectors.py:4 select"
 	for _, c := range []struct {
@@ -772,6 +772,9 @@ func TestSlowEnd(t *testing.T) {
 		{12, "/home/me/train.py:30 main;" + loader, true},
 		{2, "/home/me/train.py:30 main;" + loader, false},
 		{12, "/home/me/train.py:31 main;torch/serialization.py:9 save", false},
+		{12, "/home/me/train.py:32 write_report", true},
+		{6, "/home/me/train.py:32 write_report", true},
+		{4, "/home/me/train.py:32 write_report", false},
 	} {
 		d := newDiary()
 		for i := range 1000 {

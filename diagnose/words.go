@@ -65,7 +65,8 @@ var (
 		},
 		{
 			FindingSlowEnd,
-			"after the last step the program waits for its loader's workers, which finish the batches that they have begun",
+			"after the last step the program waits for its loader's workers, which finish the batches that they have begun, or " +
+				"works for long",
 			SlowEndAdvice,
 		},
 		{

@@ -40,18 +40,29 @@ func FindSlowStart(l diagnose.Ledger) []diagnose.Finding {
 	return []diagnose.Finding{f}
 }
 
-// FindSlowEnd tells of a run whose loader's workers hold up its end.
+// FindSlowEnd tells of a run whose end is held up by its loader's workers, or by a line of the program that works.
+// What has to be saved is no such work.
 func FindSlowEnd(l diagnose.Ledger) []diagnose.Finding {
 	tail := l.Find(diagnose.RowTail)
-	if tail.Seconds < slowEnd || tail.Line.Kind != diagnose.EndingWorkers || tail.LineShare < diagnose.NamedLine {
+	if tail.Seconds < slowEnd || !(tail.LineShare >= diagnose.NamedLine) {
 		return nil
 	}
+	late := fmt.Sprintf("the program ends %s after its last step, and", quantity.AboutSeconds(tail.Seconds))
+	part := diagnose.WholePercent(tail.LineShare)
 	f := diagnose.NewTextFinding(diagnose.FindingSlowEnd, fmt.Sprintf(
-		"the program ends %s after its last step, and waits for the loader's workers %s of that: each finishes the batch "+
-			"that it has begun", quantity.AboutSeconds(tail.Seconds), diagnose.WholePercent(tail.LineShare)))
+		"%s waits for the loader's workers %s of that: each finishes the batch that it has begun", late, part))
 	f.Source, f.Seconds, f.Share = tail.Line.Where().String(), tail.Seconds, tail.Share
 	f.Advice = diagnose.SlowEndAdvice
-	return []diagnose.Finding{f}
+	works := isWorkOfStart(tail.Line) && tail.IsOwnWork() && tail.Line.Kind != diagnose.Saving
+	switch {
+	case tail.Line.Kind == diagnose.EndingWorkers:
+		return []diagnose.Finding{f}
+	case works && tail.Seconds*tail.LineShare >= max(slowEnd, slowStartShare*l.Wall):
+		f.Text, f.Advice = fmt.Sprintf("%s %s of that are work at %s", late, part, tail.Line.String()), diagnose.LateWorkAdvice
+		f.Seconds, f.Share = tail.Seconds*tail.LineShare, tail.Share*tail.LineShare
+		return []diagnose.Finding{f}
+	}
+	return nil
 }
 
 // Shares of a run's recurring time and seconds from which work beside training is worth a word, though the device is

@@ -15,7 +15,8 @@ func (p *page) ledger(v diagnose.Verdict) section {
 	lines := report.LedgerLines(v.Ledger)
 	at := important
 	// it contains little information
-	if v.Lead == nil && report.MostlySteps(v.Ledger) && !v.Has(diagnose.FindingSlowStart) {
+	told := v.Has(diagnose.FindingSlowStart) || v.Has(diagnose.FindingSlowEnd)
+	if v.Lead == nil && report.MostlySteps(v.Ledger) && !told {
 		at = onlyAll
 	}
 	p.addLedger(&s, lines, at)
