@@ -143,12 +143,18 @@ func (f *filler) nextPass(from float64) float64 {
 	return math.Inf(1)
 }
 
-// queueUp is how much of the steps' work the device still has at the end of a span, if it had so much at the begin.
+// queueUp is how much of the steps' work the device still has at the end of a span, if it had so much at the begin. A
+// step's work is queued once its batch is there.
 func (f *filler) queueUp(queued, work float64, in span) float64 {
 	at := in.from
-	for _, s := range f.begunIn(in.from, in.to) {
-		if s.Loader == f.Costs.Window.Loader {
-			queued, at = max(0, queued-(s.Start-at))+work, s.Start
+	first := sort.Search(len(f.steps), func(i int) bool { return f.steps[i].Start >= in.from })
+	for _, s := range f.steps[max(0, first-1):] { // the one before may have waited until then
+		if s.Start >= in.to {
+			break
+		}
+		got := s.Start + stat.Or(s.Wait, 0)
+		if s.Loader == f.Costs.Window.Loader && got >= in.from-rounding && got < in.to {
+			queued, at = max(0, queued-(got-at))+work, got
 		}
 	}
 	return max(0, queued-(in.to-at))

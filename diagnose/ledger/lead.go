@@ -129,7 +129,7 @@ func findLeadOfStart(l diagnose.Ledger) *diagnose.Lead {
 		return nil
 	}
 	start.Saves *= start.LineShare
-	return &diagnose.Lead{Row: start, Class: diagnose.StartUp, Every: math.NaN(), Most: mostOf(l, &start, 0)}
+	return &diagnose.Lead{Row: start, Class: diagnose.StartUp, Every: math.NaN(), Most: mostOf(l, &start, 0), Steps: true}
 }
 
 // findLeadOfEvaluation returns the evaluation of a run whose steps were not seen, if it takes much of its time beside
@@ -140,7 +140,7 @@ func findLeadOfEvaluation(l diagnose.Ledger) *diagnose.Lead {
 	if r.Seconds < max(secondsOfBeside, longBeside*all) || rest < longBeside*all {
 		return nil
 	}
-	return &diagnose.Lead{Row: r, Class: diagnose.InEvaluation, Every: math.NaN(), Most: all / rest}
+	return &diagnose.Lead{Row: r, Class: diagnose.InEvaluation, Every: math.NaN(), Most: all / rest, Steps: true}
 }
 
 func lossOf(l diagnose.Ledger, name diagnose.RowName) float64 {

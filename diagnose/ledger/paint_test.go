@@ -35,10 +35,11 @@ func TestFewStepsAreNoWarmUp(t *testing.T) {
 // Time in which the host does something else before it launches steps does not take off what these leave queued.
 func TestQueuedWork(t *testing.T) {
 	f := filler{Case: &diagnose.Case{}}
-	for n := range 10 { // the host needs 10 ms for a step, after 1 s of other work, and the device 20 ms
+	for n := range 10 { // the host needs 10 ms for a step, after 1 s of other work or of waiting, and the device 20 ms
 		f.steps = append(f.steps, recording.Step{N: n, Start: 1 + 0.01*float64(n), Period: 0.01})
 	}
-	if got := f.queueUp(0, 0.02, span{from: 0, to: 1.1}); math.Abs(got-0.1) > rounding {
+	f.steps[0].Start, f.steps[0].Wait = 0.5, 0.5
+	if got := f.queueUp(0, 0.02, span{from: 1, to: 1.1}); math.Abs(got-0.1) > rounding {
 		t.Errorf("%.3f s are queued, want 0.1", got)
 	}
 }
