@@ -17,6 +17,7 @@ const (
 	FindingBesideTraining        = "beside-training"
 	FindingSlowEnd               = "slow-end"
 	FindingSkippingBatches       = "skipping-batches"
+	FindingUnusedBatches         = "unused-batches"
 	FindingRepeatedSamples       = "repeated-samples"
 	FindingWithoutData           = "workers-without-data"
 	FindingSharedGPU             = "shared-gpu"

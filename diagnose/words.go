@@ -75,6 +75,11 @@ var (
 			ResumeAdvice,
 		},
 		{
+			FindingUnusedBatches,
+			"behind many batches, between others that are trained on, the device does nothing",
+			UnusedAdvice,
+		},
+		{
 			FindingRepeatedSamples,
 			"each worker reads all of an iterable data set: each sample is trained on as often as there are workers",
 			"split it in __iter__ by get_worker_info",

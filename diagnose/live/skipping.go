@@ -2,8 +2,10 @@ package live
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -48,6 +50,48 @@ func (l filler) findSkipping() (diagnose.Finding, bool) {
 	f.Seconds, f.Advice = seconds, diagnose.ResumeAdvice
 	return f, true
 }
+
+// Batches behind which the device does nothing. [J]
+const (
+	leastUnused  = 0.3  // share of the judged steps from which it is told
+	workOfUnused = 0.05 // the device's work on one, of that on a step that is trained
+	hostOfUnused = 0.1  // the loop's own time, of the same
+	fewUnused    = 20   // judged steps whose device's clock is known, below which nothing is said
+)
+
+// findUnused reports a loop that passes over many of its batches between those it trains on, as one that leaves out
+// what has no label. A loop that gathers several batches for one step looks the same.
+func (l filler) findUnused() (diagnose.Finding, bool) {
+	var works []float64
+	for _, s := range l.Costs.Window.Steps {
+		if work := s.DevicePeriod - s.Idle; s.Phase == recording.Train && !math.IsNaN(work) {
+			works = append(works, work)
+		}
+	}
+	typical, unused, seconds := stat.Quantile(works, busySteps), 0, 0.0
+	if len(works) < fewUnused || !(typical > 0) {
+		return diagnose.Finding{}, false
+	}
+	for _, s := range l.Costs.Window.Steps {
+		work := s.DevicePeriod - s.Idle
+		if s.Phase == recording.Train && work <= workOfUnused*typical && s.Period-s.Wait <= hostOfUnused*typical {
+			unused, seconds = unused+1, seconds+s.Period
+		}
+	}
+	if float64(unused) < leastUnused*float64(len(works)) {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingUnusedBatches)
+	f.Source = l.whereIterated(l.Costs.Window.Steps[0])
+	f.Text = fmt.Sprintf("behind %d of %d batches the device does nothing, and the loop asks for the next one at once: they take %s. "+
+		"If the loop throws them away, nobody has to prepare them. If it gathers several for a step, nothing is lost",
+		unused, len(works), quantity.AboutSeconds(seconds))
+	f.Seconds, f.Advice = seconds, diagnose.UnusedAdvice
+	return f, true
+}
+
+// busySteps is the quantile of the device's work on steps that stands for one that is trained.
+const busySteps = 0.95
 
 // whereIterated is the line that asks for a step's batches; "" if it is not known.
 func (l filler) whereIterated(s recording.Step) string {

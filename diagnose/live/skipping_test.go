@@ -1,6 +1,7 @@
 package live
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -28,6 +29,28 @@ func TestSkippingIsTold(t *testing.T) {
 		}
 		if only := l.onlySkips(); only != (skipped == 200) {
 			t.Errorf("%d skipped: only these: %v", skipped, only)
+		}
+	}
+}
+
+// Batches that a loop passes over are told, if they are many and the device has its clock. Steps whose device works
+// late, as behind a queue, are none.
+func TestUnusedBatches(t *testing.T) {
+	for name, c := range map[string]struct {
+		every int // one in so many is trained on
+		idle  float64
+		want  bool
+	}{"three of four": {4, 0.1, true}, "all are trained on": {1, 0.1, false}, "no clock": {4, math.NaN(), false}} {
+		l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
+		for i := range 40 {
+			s := recording.Step{N: i, Period: 0.101, Wait: 0.1, Idle: c.idle, DevicePeriod: 0.1, Phase: recording.Train}
+			if i%c.every == 0 {
+				s.DevicePeriod = 0.12
+			}
+			l.Costs.Window.Steps = append(l.Costs.Window.Steps, s)
+		}
+		if f, told := l.findUnused(); told != c.want || told && !strings.Contains(f.Text, "30 of 40 batches") {
+			t.Errorf("%s: told %v: %s", name, told, f.Text)
 		}
 	}
 }

@@ -131,6 +131,8 @@ func (p *page) findings(v diagnose.Verdict) section {
 		switch {
 		case slices.Contains(grave, f.Name): // nothing else is as important
 			r = always
+		case f.Name == diagnose.FindingUnusedBatches: // making none of them is worth more than making them faster
+			r = important
 		case slices.Contains(quiet, f.Name):
 			r = onlyAll
 		}
