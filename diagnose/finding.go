@@ -29,8 +29,8 @@ const (
 		"a part of the data is enough"
 	BesideAdvice   = "if it is not needed each time: less often, on fewer samples, or in larger batches"
 	SlowEndAdvice  = "end after a whole epoch instead of leaving the loop"
-	LateWorkAdvice = "do it in a process without a GPU, from what was saved, so that another job has the GPU meanwhile. In this " +
-		"one: in several worker processes, or by calls on whole arrays"
+	LateWorkAdvice = "do it in a process without a GPU, from what was saved, so that another job has the GPU meanwhile. " +
+		"In this one: in several worker processes, or by calls on whole arrays"
 )
 
 // InterpreterAdvice is what to do about a thread that holds Python's interpreter lock.
@@ -70,8 +70,8 @@ const (
 	TinyCopiesAdvice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
 		"pinned buffer and copy once. Scalars as Python numbers need no copy"
 	ResumeAdvice = "a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)"
-	UnusedAdvice = "leave out their samples in the data set or the sampler (a list of indices, made once of labels or lengths), so " +
-		"that no worker prepares them"
+	UnusedAdvice = "leave out their samples in the data set or the sampler (a list of indices, made once of labels or " +
+		"lengths), so that no worker prepares them"
 	pinAdvice = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 )
 

@@ -495,13 +495,13 @@ var kindWords = map[Kind][2]string{
 	},
 	Configuring: {
 		"the program's settings are read again",
-		"read the file only if it has changed (os.stat(path).st_mtime tells in microseconds), every so many steps, or in a thread. " +
-			"What stays the same: once, before training",
+		"read the file only if it has changed (os.stat(path).st_mtime tells in microseconds), every so many steps, or in a " +
+			"thread. What stays the same: once, before training",
 	},
 	Tidying: {
 		"files are looked through or deleted",
-		"less often, or in a thread or another process: no step needs it. Keep a list of the files with their sizes and ages instead of " +
-			"asking the file system for each again",
+		"less often, or in a thread or another process: no step needs it. Keep a list of the files with their sizes and " +
+			"ages instead of asking the file system for each again",
 	},
 	Uploading: {
 		"waiting for a server",

@@ -25,13 +25,14 @@ func withSaving(l diagnose.Ledger, r *diagnose.Row) *diagnose.Row {
 	return &both
 }
 
-// withoutStaying takes off what the advice leaves: the exchange of gradients in the last backward of a step.
-func withoutStaying(r *diagnose.Row, c *diagnose.Case) *diagnose.Row {
+// withoutStaying takes off what the advice leaves: the exchange of gradients in the last backward of a step. Waiting
+// for other ranks is a part of the exchange.
+func withoutStaying(l diagnose.Ledger, r *diagnose.Row, c *diagnose.Case) *diagnose.Row {
 	if r.Line.Kind != diagnose.Exchanging {
 		return r
 	}
 	less := *r
-	less.Saves *= 1 - stat.Or(optimizedPerStep(c), 0)
+	less.Saves = (less.Saves + stat.Or(l.Find(diagnose.RowRanks).Saves, 0)) * (1 - stat.Or(optimizedPerStep(c), 0))
 	return &less
 }
 
@@ -57,7 +58,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	}
 	lead := &diagnose.Lead{
 		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(),
-		Most:  mostOf(l, withoutStaying(withSaving(l, best), c), steps),
+		Most:  mostOf(l, withoutStaying(l, withSaving(l, best), c), steps),
 		Steps: loseBy(l, best.Name, class), Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
 	}
 	if !best.Name.ComesOnce() {

@@ -56,7 +56,9 @@ func TestTimesOfARow(t *testing.T) {
 // A row is not cut where two times differ by less than they are rounded.
 func TestNoSpanOfNoLength(t *testing.T) {
 	at := 10.459019595 + 0.0105896
-	spans := flatten([]span{{0, 20, diagnose.RowTraining}, {10, at, diagnose.RowEvaluation}, {at + 1e-12, 12, diagnose.RowEvaluation}})
+	spans := flatten([]span{
+		{0, 20, diagnose.RowTraining}, {10, at, diagnose.RowEvaluation}, {at + 1e-12, 12, diagnose.RowEvaluation},
+	})
 	if len(spans) != 3 {
 		t.Errorf("%v, want training, evaluation, training", spans)
 	}

@@ -357,8 +357,8 @@ var ofNumbers = []diagnose.Kind{
 
 // byName are kinds of the program's own work, by how programs call the functions and classes that do it. [J]
 var byName = []nameRow{
-	{diagnose.Tidying, regexp.MustCompile(`(?i)(?:^|[._])(?:evict|prune|purge|rotate|expire)_?(?:old|oldest|stale|files?|cache|checkpoints?|logs?)?$|` +
-		`(?:remove|delete|drop|clean\w*)_(?:old|oldest|stale|expired|files?|folders?|director(?:y|ies))`)},
+	{diagnose.Tidying, regexp.MustCompile(`(?i)(?:^|[._])(?:evict|prune|purge|rotate|expire)_?(?:old|oldest|stale|files?|cache|` +
+		`checkpoints?|logs?)?$|(?:remove|delete|drop|clean\w*)_(?:old|oldest|stale|expired|files?|folders?|director(?:y|ies))`)},
 	{diagnose.Configuring, regexp.MustCompile(`(?i)config\w*\.(?:reload|refresh|load|read|poll)$|` +
 		`(?:re)?(?:load|read|parse|poll|check|refresh)_?(?:config|cfg|settings|hparams|hyper_?params|yaml|toml)`)},
 	{diagnose.EmptyCache, regexp.MustCompile(`(?i)malloc$|empty_?cache|(?:free|release|clear|clean\w*)_(?:gpu_|cuda_)?(?:memory|cache)`)},

@@ -83,8 +83,8 @@ func (l filler) findUnused() (diagnose.Finding, bool) {
 	}
 	f := diagnose.NewFinding(diagnose.FindingUnusedBatches)
 	f.Source = l.whereIterated(l.Costs.Window.Steps[0])
-	f.Text = fmt.Sprintf("behind %d of %d batches the device does nothing, and the loop asks for the next one at once: they take %s. "+
-		"If the loop throws them away, nobody has to prepare them. If it gathers several for a step, nothing is lost",
+	f.Text = fmt.Sprintf("behind %d of %d batches the device does nothing, and the loop asks for the next one at once: they "+
+		"take %s. If the loop throws them away, nobody has to prepare them. If it gathers several for a step, nothing is lost",
 		unused, len(works), quantity.AboutSeconds(seconds))
 	f.Seconds, f.Advice = seconds, diagnose.UnusedAdvice
 	return f, true
