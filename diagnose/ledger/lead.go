@@ -130,7 +130,8 @@ func findLeadOfStart(l diagnose.Ledger) *diagnose.Lead {
 		return nil
 	}
 	start.Saves *= start.LineShare
-	return &diagnose.Lead{Row: start, Class: diagnose.StartUp, Every: math.NaN(), Most: mostOf(l, &start, 0), Steps: true}
+	most := mostOf(l, &start, 0)
+	return &diagnose.Lead{Row: start, Class: diagnose.StartUp, Every: math.NaN(), Most: most, Steps: true}
 }
 
 // findLeadOfEvaluation returns the evaluation of a run whose steps were not seen, if it takes much of its time beside

@@ -73,7 +73,8 @@ func TestAnExchangeThatStays(t *testing.T) {
 // Steps that lose nothing by themselves are not said to be short of the host because of the first batches of epochs.
 func TestWhatStepsLose(t *testing.T) {
 	l := diagnose.Ledger{Wall: 40, Rows: []diagnose.Row{
-		{Name: diagnose.RowTraining, Seconds: 9, Saves: 1.2}, {Name: diagnose.RowBetween, Seconds: 1, Saves: 1},
+		{Name: diagnose.RowTraining, Seconds: 9, Saves: 1.2},
+		{Name: diagnose.RowBetween, Seconds: 1, Saves: 1},
 		{Name: diagnose.RowEdge, Seconds: 25, Saves: 25},
 	}}
 	for _, class := range []diagnose.Class{diagnose.CPUBound, diagnose.TooFewWorkers, diagnose.GPUBound} {

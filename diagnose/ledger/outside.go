@@ -58,7 +58,8 @@ func FindSlowEnd(l diagnose.Ledger) []diagnose.Finding {
 	case tail.Line.Kind == diagnose.EndingWorkers:
 		return []diagnose.Finding{f}
 	case works && tail.Seconds*tail.LineShare >= max(slowEnd, slowStartShare*l.Wall):
-		f.Text, f.Advice = fmt.Sprintf("%s %s of that are work at %s", late, part, tail.Line.String()), diagnose.LateWorkAdvice
+		f.Text = fmt.Sprintf("%s %s of that are work at %s", late, part, tail.Line.String())
+		f.Advice = diagnose.LateWorkAdvice
 		f.Seconds, f.Share = tail.Seconds*tail.LineShare, tail.Share*tail.LineShare
 		return []diagnose.Finding{f}
 	}
