@@ -226,7 +226,8 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 		quantity.AboutSeconds(each))}
 }
 
-// enlargeEvaluation proposes larger batches of a loader for evaluation, if its batches are much smaller than training's.
+// enlargeEvaluation proposes larger batches of a loader for evaluation, if its batches are much smaller than
+// training's.
 func (a adviser) enlargeEvaluation(fix *Fix, lead *diagnose.Lead, loader *recording.Loader) bool {
 	if loader == nil {
 		return false

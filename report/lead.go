@@ -332,7 +332,8 @@ func sayOutside(v diagnose.Verdict) string {
 
 // outsideSteps begin a sentence about a finding.
 var outsideSteps = map[string]string{
-	diagnose.FindingSlowStart: "Starting", diagnose.FindingSlowEnd: "The end", diagnose.FindingBesideTraining: "Other work than training",
+	diagnose.FindingSlowStart: "Starting", diagnose.FindingSlowEnd: "The end",
+	diagnose.FindingBesideTraining: "Other work than training",
 }
 
 // settingsOfClass lists the settings that the advice of a class names.

@@ -83,7 +83,8 @@ func (p *page) leadLines(l report.Lead, code string) {
 // aboutClass explains the class.
 func aboutClass(v diagnose.Verdict) (s section) {
 	if lead := v.Lead; lead != nil {
-		if lead.Class != v.Class && lead.Steps && lead.Class != diagnose.WaitsOutside { // then the steps lose nothing that counts
+		// who waits outside has steps that lose nothing that counts
+		if lead.Class != v.Class && lead.Steps && lead.Class != diagnose.WaitsOutside {
 			text := "The steps by themselves: " + report.DescribeClass(v) + "."
 			s.add(useful, func(p *page) { p.printWrapped("  ", "  ", text) })
 		}
