@@ -188,6 +188,11 @@ func (a adviser) ownLine() []Fix {
 	}
 	title := "make this line cheaper: "
 	line, seconds := diagnose.BusiestFunction(lines.Lines, works)
+	if short, found := lines.ShortWaits(); found && line.Kind == diagnose.DeviceWait { // a longer one is for the device's work
+		line, seconds = diagnose.BusiestFunction(lines.Lines, func(other diagnose.LoopLine) bool {
+			return works(other) && other.Own.File == short.Own.File && other.Own.Function == short.Own.Function
+		})
+	}
 	if line.Kind == diagnose.DeviceWait { // for work of the device's, if the host has much of its own
 		own, most := diagnose.BusiestFunction(lines.Lines, func(line diagnose.LoopLine) bool {
 			return works(line) && line.Kind != diagnose.DeviceWait
@@ -235,7 +240,9 @@ func (a adviser) ownLine() []Fix {
 }
 
 // noCheaper are kinds of lines whose work is that of another thread or process.
-var noCheaper = []diagnose.Kind{diagnose.Locking, diagnose.Pausing, diagnose.Forking, diagnose.Pickling}
+var noCheaper = []diagnose.Kind{
+	diagnose.Locking, diagnose.SaveQueue, diagnose.Pausing, diagnose.Forking, diagnose.Pickling,
+}
 
 // leastOwn is the share of the launching thread's time from which a line is named at all. [J]
 const leastOwn = 0.1
@@ -262,7 +269,7 @@ func (a adviser) awaitsWork(line diagnose.LoopLine) bool {
 }
 
 // onePassEach is advice for a program without a DataLoader that reads one result for each pass of its model.
-const onePassEach = "if each pass of the model has one input (a game, a beam, a sequence): several in one pass, and one read " +
+const onePassEach = "if each pass of the model has one input (a game, a user, a beam): several in one pass, and one read " +
 	"for all. If values of a tensor are read one by one: "
 
 // awake are the lines of the launching thread without the seconds in which it sleeps for the device.
@@ -387,12 +394,18 @@ func (a adviser) besideOwnLine(fix Fix) Plan {
 	switch hides := fix.Forecast.Speedup.High; {
 	case !worthIt(fix.Forecast):
 		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
-	case launchesMost(line):
+	case launchesMost(line) || len(line) > 0 && slices.Contains(afterInput, line[0].Kind):
 		return Plan{Fixes: line}
 	case hides >= hidesMuch && hides > worth && worth < halfOfWork:
 		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
 	return Plan{Fixes: append(line, fix)}
+}
+
+// afterInput are kinds of lines whose work follows that on the input, or waits for it: no input prepared ahead hides it.
+var afterInput = []diagnose.Kind{
+	diagnose.DeviceWait, diagnose.Saving, diagnose.SaveQueue, diagnose.Metrics, diagnose.Logging, diagnose.Plotting,
+	diagnose.Collective, diagnose.Evaluating,
 }
 
 // launchesMost reports whether the line is one of launches, which no input prepared ahead makes fewer.

@@ -51,7 +51,7 @@ const (
 var takenAway = []diagnose.Kind{
 	diagnose.Connection, diagnose.Opening, diagnose.Parser, diagnose.Tokenizer, diagnose.Inflating, diagnose.Chunks,
 	diagnose.DeepCopies, diagnose.Tables, diagnose.Searching, diagnose.Growing, diagnose.OfLists, diagnose.Programs,
-	diagnose.Proxies, diagnose.Matching,
+	diagnose.Proxies, diagnose.Matching, diagnose.Graphs,
 }
 
 // outdoes reports whether a cheaper line may bring much more than workers, if they or the cores stay the limit. Of a
@@ -63,7 +63,8 @@ func (a adviser) outdoes(line, workers Fix) bool {
 	if slices.Contains(takenAway, a.verdict.Lines[0].Kind) {
 		least, gain = more, workers.Forecast.Speedup.Point
 	}
-	return workers.Name == string(stoker.NumWorkers) && slices.Contains(limits, workers.Forecast.Bound) &&
+	splits := workers.Name == string(stoker.Split) && workers.Saves == "" // for more workers
+	return (workers.Name == string(stoker.NumWorkers) || splits) && slices.Contains(limits, workers.Forecast.Bound) &&
 		!slices.Contains(unnamed, a.verdict.Lines[0].Kind) &&
 		line.Forecast.Speedup.High >= least*gain
 }

@@ -67,8 +67,8 @@ var launchers = []string{
 // keepMemory is what to do about a host that allocates and frees memory while the device waits.
 func (g Grounds) keepMemory() string {
 	if g.Framework == "" {
-		return "let the program need less memory, or keep what it has: the allocator frees blocks and allocates others " +
-			"where none fits (a smaller batch_size, no torch.cuda.empty_cache() in the loop)"
+		return "let the program need less memory, or keep what it has (a smaller batch_size, no torch.cuda.empty_cache() in " +
+			"the loop): the allocator frees blocks and allocates others"
 	}
 	return "keep memory from one round to the next, instead of allocating and freeing it in each"
 }

@@ -88,6 +88,7 @@ const (
 	Profiling   Kind = "profiling"
 	Anomalies   Kind = "anomaly-detection"
 	Locking     Kind = "lock"
+	SaveQueue   Kind = "save-queue"  // an earlier checkpoint is written by another thread or process
 	Preparing   Kind = "preparing"   // data, in the loop itself
 	Disk        Kind = "disk"        // blocks on one
 	Pausing     Kind = "pause"       // asleep in what nothing names
@@ -97,6 +98,7 @@ const (
 	Syncing     Kind = "sync"        // blocks on the device, which then idles
 	HandOver    Kind = "hand-over"   // of what workers prepared
 	Collective  Kind = "collective"  // called by the program itself
+	OtherRanks  Kind = "other-ranks" // are waited for in backward
 	Exchanging  Kind = "exchange"    // of gradients, in each of several backward passes of a step
 
 	// The kinds of what a server does for a request.
@@ -550,6 +552,11 @@ var kindWords = map[Kind][2]string{
 		"torch.autograd.set_detect_anomaly(False), or detect_anomaly=False in Lightning: it finds the operation " +
 			"that made a NaN, and costs time in each step until then",
 	},
+	SaveQueue: {
+		"waiting until an earlier checkpoint is written",
+		"save less often: the next save begins before the last one is written. Or write fewer bytes (weights alone, a " +
+			"smaller type) or faster (less compression, another disk)",
+	},
 	Locking: {
 		"waiting for a lock, a queue or another thread",
 		"let the other thread or process run ahead of the loop (a queue of several), if it needs nothing of this " +
@@ -618,6 +625,12 @@ var kindWords = map[Kind][2]string{
 			"reduce). Gradients: once for each step of the optimizer, by DistributedDataParallel, which exchanges them " +
 			"while backward runs. No barrier() in the loop. A rank with longer samples is waited for there: give each as " +
 			"many tokens, not as many samples",
+	},
+	OtherRanks: {
+		"ranks wait for each other in backward",
+		"give all ranks batches of equal cost in each step: buckets of one length, drawn by all from one seed, or as many " +
+			"tokens instead of as many samples. Where one rank is always late: what slows that one. Where all come at once: " +
+			"exchange fewer bytes (a hook that compresses), or less often (accumulation under no_sync())",
 	},
 	Exchanging: {
 		"ranks exchange their gradients in each backward, though several make a step of the optimizer",

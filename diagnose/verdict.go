@@ -126,6 +126,9 @@ const SignalHeld = "step.syncs"
 // SignalSampler is that of an evidence that says how long the sampler draws indices in the launching thread.
 const SignalSampler = "thread.sampler"
 
+// SignalRanks is that of an evidence that says how long the launching thread waits for other ranks.
+const SignalRanks = "thread.ranks"
+
 // SignalInterpreter is that of an evidence that says how often the launching thread awaits the interpreter lock.
 const SignalInterpreter = "thread.interpreter"
 

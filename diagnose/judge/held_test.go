@@ -1,9 +1,12 @@
 package judge
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Waiting for the device is named where no rule decides, if it holds much of a step and leaves the device idle.
@@ -27,5 +30,23 @@ func TestFindHeld(t *testing.T) {
 	of.Findings = []diagnose.Finding{{Name: diagnose.FindingInterpreterLock, Share: 0.4}}
 	if held := findHeld(of); len(held) != 1 || held[0].Signal != diagnose.SignalInterpreter {
 		t.Errorf("the interpreter lock is %v", held)
+	}
+}
+
+// Waits that take longer in all than the device works are short ones. The line on which the thread wakes most is named.
+func TestShortWaitsAreHeld(t *testing.T) {
+	wait := func(line int, seconds, asleep float64) diagnose.LoopLine {
+		l := diagnose.LoopLine{Seconds: seconds, Asleep: asleep}
+		l.Kind, l.Own, l.Share = diagnose.DeviceWait, recording.Place{File: "/train.py", Line: line}, stoker.Interval{Low: 0.3, Point: 0.4, High: 0.5}
+		return l
+	}
+	for idle, want := range map[float64]bool{0.45: true, 0.1: false, 0.25: false} {
+		of := diagnose.NewCase()
+		of.Idle = idle
+		of.LoopLines = diagnose.LoopLines{Looks: 200, Seconds: 30, Lines: []diagnose.LoopLine{wait(66, 14, 14), wait(34, 10, 7)}}
+		held := findHeld(of)
+		if found := held != nil; found != want || found && !strings.Contains(held[0].Text, "/train.py:34") {
+			t.Errorf("idle %v: %v", idle, held)
+		}
 	}
 }

@@ -186,15 +186,39 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s", f.Text)
 		}
 	}
+	if held := heldByRanks(c); held != nil {
+		return held
+	}
 	return heldAtLine(c)
 }
 
-// heldAtLine returns the same evidence if no step was seen: the launching thread is mostly blocked at one line of the
-// program, by a device that idles much.
+// heldByRanks returns the evidence that a rank of whose job no step was seen mostly waits for the others at one line of the
+// program, and its device idles.
+func heldByRanks(c *diagnose.Case) []diagnose.Evidence {
+	line, found := c.LoopLines.FirstOf(diagnose.Collective)
+	if !c.SeveralRanks || c.HasSteps || c.HasUnfedSteps || !found || line.Own.File == "" ||
+		!(c.LoopLines.Looks >= diagnose.FewLooks) || line.Share.Low < partlyHeld || !(c.Idle >= idleWhileHeld) {
+		return nil
+	}
+	return diagnose.AddEvidence(nil, line.Share.Point, "ratio", diagnose.SignalRanks,
+		"the launching thread waits for the other ranks in %s of its looks at %s, and the device idles %s of the time",
+		diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
+}
+
+// heldAtLine returns the same evidence if no step was seen: the launching thread is mostly blocked by a device that idles
+// much, at one line of the program, or at several that take longer in all than the device works.
 func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 	line, found := c.LoopLines.FirstOf(diagnose.DeviceWait)
-	if c.HasSteps || c.HasUnfedSteps || !found || line.Own.File == "" || !(c.LoopLines.Looks >= diagnose.FewLooks) ||
-		line.Share.Low < mostlyHeld || !(c.Idle >= idleWhileHeld) {
+	if c.HasSteps || c.HasUnfedSteps || !found || !(c.LoopLines.Looks >= diagnose.FewLooks) || !(c.Idle >= idleWhileHeld) {
+		return nil
+	}
+	if line.Share.Low < mostlyHeld {
+		waits := c.LoopLines.SecondsOf(diagnose.DeviceWait) / c.LoopLines.Seconds
+		if line, found = c.LoopLines.ShortWaits(); !found || line.Share.Low < partlyHeld || waits-(1-c.Idle) < idleWhileHeld {
+			return nil
+		}
+	}
+	if line.Own.File == "" {
 		return nil
 	}
 	return diagnose.AddEvidence(nil, line.Share.Point, "ratio", diagnose.SignalHeld,
@@ -206,5 +230,6 @@ func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 // The shares of the launching thread's samples, and of the device's idle time, from which heldAtLine has evidence. [J]
 const (
 	mostlyHeld    = 0.5
+	partlyHeld    = 0.25
 	idleWhileHeld = 0.2
 )

@@ -123,7 +123,7 @@ func (f *filler) drain(spans []span) (drained []span) {
 				queued -= done - s.from
 				s.from = done
 			}
-			if s.to > s.from {
+			if queued -= s.to - s.from; queued < 0 || f.meter.busyUntil(s.from, s.to) < s.to {
 				queued = 0
 			}
 		default:

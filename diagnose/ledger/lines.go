@@ -336,6 +336,9 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 	if line, found := f.lineOfExchange(seconds); found {
 		return line.Line, line.Share.Point
 	}
+	if line, found := f.lineOfRanks(seconds); found {
+		return line.Line, line.Share.Point
+	}
 	all := f.LoopLines
 	if all.Looks >= diagnose.FewLooks && all.Evaluating >= mostlyWork*seconds && f.Costs.Rare.Count > 0 {
 		return diagnose.Line{Own: all.Evaluation, Kind: diagnose.Evaluating}, min(1, all.Evaluating/all.Seconds)
@@ -388,6 +391,23 @@ func (f *filler) lineOfExchange(seconds float64) (diagnose.LoopLine, bool) {
 	})
 	line.Kind = diagnose.Exchanging
 	return line, f.LoopLines.Looks >= diagnose.FewLooks && spent >= mostlyWork*seconds && spent > 0
+}
+
+// lineOfRanks is the line of backward, if the thread is blocked there for most of the time between steps, in each of which
+// the ranks exchange gradients. The device idles then, so that it is no work of backward's own that is waited for.
+func (f *filler) lineOfRanks(seconds float64) (diagnose.LoopLine, bool) {
+	launches := f.Parts.Host > f.Parts.Long
+	if launches || !f.SeveralRanks || f.LoopLines.Looks < diagnose.FewLooks {
+		return diagnose.LoopLine{}, false
+	}
+	for _, line := range f.LoopLines.Lines {
+		blocked := line.Own.File != "" && strings.Contains(line.Call.Function, "backward") && line.Locked > 0
+		if blocked && line.Locked >= mostlyWork*seconds {
+			line.Kind = diagnose.OtherRanks
+			return line, true
+		}
+	}
+	return diagnose.LoopLine{}, false
 }
 
 // mostlyAccumulates is the mean number of the optimizer's steps in a step, below which gradients are accumulated. [J]

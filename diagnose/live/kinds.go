@@ -273,7 +273,8 @@ var dataNames = slices.Concat(madeNames, ofPictures, []nameRow{
 	{diagnose.Tokenizer, regexp.MustCompile(`(?i)tokeni|(?:^|_)bpe|word_?piece|encode_(?:text|sentence|line)`)},
 	{diagnose.Augmentation, regexp.MustCompile(`(?i)augment|mosaic|mix_?up|cut_?(?:mix|out)|jitter|warp|elastic|rotat|` +
 		`flip|crop|resiz|blur|perspective|affine`)},
-	{diagnose.Sound, regexp.MustCompile(`(?i)resampl|(?:decode|read|load)_\w*(?:audio|wav|sound|speech)`)},
+	{diagnose.Sound, regexp.MustCompile(`(?i)(?:decode|read|load|resample)_\w*(?:audio|wav|sound|speech)`)},
+	{diagnose.Augmentation, regexp.MustCompile(`(?i)resampl`)}, // of a field, a volume or a series as well
 	{diagnose.Decoder, regexp.MustCompile(`(?i)^decode$|(?:decode|read|load)_\w*(?:image|img|jpe?g|png|picture|photo)`)},
 	{diagnose.Parser, regexp.MustCompile(`(?i)parse|deseriali|from_(?:json|xml|string|line|csv)`)},
 	{diagnose.Opening, regexp.MustCompile(`(?i)(?:connect|open|init)_(?:db|lmdb|env|h5|hdf5?|zarr|archive|zip|tar|store)(?:_|$)`)},

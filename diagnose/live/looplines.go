@@ -302,6 +302,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	}
 	switch {
 	case waits:
+		if own, _ := innermost(s.Places); awaitsSave.MatchString(own.Function) {
+			return diagnose.SaveQueue
+		}
 		return diagnose.Locking
 	case data == diagnose.Preparing, data == diagnose.Metrics: // pictures are also made to be looked at
 		kind := kindOfNames(s.Places)
@@ -309,6 +312,8 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 			kind = diagnose.Tidying
 		}
 		return cmp.Or(kind, data)
+	case slices.Contains(ofNumbers, data): // the program's own names tell more
+		return cmp.Or(kindOfNames(s.Places), data)
 	case data != "":
 		return data
 	}
@@ -319,7 +324,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return diagnose.Subprocess
 	case slices.Contains(ofData, kind):
 		return cmp.Or(kindOfNames(s.Places), diagnose.Preparing)
-	case slices.Contains(ofNumbers, kind): // the program's own names tell more
+	case slices.Contains(ofNumbers, kind):
 		return cmp.Or(kindOfNames(s.Places), kind)
 	case kind == diagnose.OnDevice: // a loop moves its batch, or makes a tensor and moves that
 		return diagnose.Copying
@@ -342,6 +347,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	}
 	return cmp.Or(kindOfNames(s.Places), own)
 }
+
+// awaitsSave matches functions that wait for a checkpoint, by how programs and libraries call them and their classes. [J]
+var awaitsSave = regexp.MustCompile(`(?i)checkpoint|ckpt|(?:^|[._])sav(?:e|er|ing)(?:$|[._])`)
 
 // receives is the sampler's name for a line that takes a message from a socket or a queue of another program.
 const receives = "receive"
@@ -381,7 +389,8 @@ var byName = []nameRow{
 	{diagnose.Rendering, regexp.MustCompile(`(?:Env(?:[A-Z_\d]\w*)?|Environment\w*|Simulat(?:or|ion)\w*)\.\w*render`)},
 	{diagnose.Simulating, regexp.MustCompile(`Env(?:[A-Z_\d]\w*)?\.|Environment\w*\.|Simulat(?:or|ion)\w*\.`)},
 	{diagnose.Metrics, regexp.MustCompile(`(?i)metric|accuracy|f1_?score|confusion|average_precision|` +
-		`(?:^|[._])(?:auc|bleu|rouge|wer|cer|fid)(?:$|_)|edit_?distance|levenshtein|n_?grams?(?:$|_)|modified_precision`)},
+		`(?:^|[._])(?:auc|bleu|rouge|wer|cer|fid|ndcg|mrr|psnr|ssim)(?:$|[._])|auroc|auprc|roc_?auc|spearman|pearson|kendall|` +
+		`edit_?distance|levenshtein|n_?grams?(?:$|_)|modified_precision`)},
 	{diagnose.Assigning, regexp.MustCompile(`(?i)munkres|hungarian|linear_(?:sum_)?assignment|(?:^|[._])match(?:er|ing)?(?:$|[._])`)},
 	{diagnose.Clustering, regexp.MustCompile(`(?i)k_?means|centroid|(?:^|[._])cluster|(?:^|[._])(?:pca|whiten|zca)(?:$|_)`)},
 	{diagnose.Masks, regexp.MustCompile(`(?i)(?:calculate|calc|compute|make|build|get|create|generate)_\w*(?:mask|position\w*|bias|alibi|rotary)s?$|` +

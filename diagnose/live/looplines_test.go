@@ -64,6 +64,9 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Preparing, places("/train.py load_sample", "json/__init__.py loads")},
 		{diagnose.HostCode, places("/train.py generate_anchors")},
 		{diagnose.Growing, places("/train.py evaluate", "numpy/lib/_function_base_impl.py append")},
+		{diagnose.Metrics, places("/train.py update_metrics", "/train.py spearman", "numpy/lib/_function_base_impl.py corrcoef")},
+		{diagnose.SaveQueue, places("/train.py fit", "/train.py CheckpointManager.wait_until_finished", "threading.py Thread.join")},
+		{diagnose.Locking, places("/train.py train_and_save", "/train.py Inbox.take", "threading.py Condition.wait")},
 	} {
 		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {
 			t.Errorf("%v is %s, want %s", c.stack, got, c.kind)

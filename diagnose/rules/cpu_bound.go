@@ -44,6 +44,9 @@ const (
 	heldTitle = "Each step waits for the device, which then idles"
 	heldText  = "The thread that launches waits until the device has done all that it was given. Nothing is queued then, and " +
 		"whatever the host does next, as taking the next batch over, keeps the device waiting."
+	ranksTitle = "Ranks wait for each other in a call of the program's own"
+	ranksText  = "A rank that exchanges a value waits there until all others have come to the same call. The device of each " +
+		"has nothing to do meanwhile."
 	drawsTitle = "The sampler draws indices in the launching thread"
 	drawsText  = "A DataLoader asks its sampler for the indices of the next batch in the thread that trains. While it draws " +
 		"them, workers and device wait."

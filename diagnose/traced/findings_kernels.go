@@ -40,7 +40,7 @@ func (t *filler) findElementwiseChains() (diagnose.Finding, bool) {
 	t.locateWork(&f, k.Chain[0])
 	f.To = toSeconds(t.t.Device.End[k.Chain[1]])
 	f.Text = fmt.Sprintf("elementwise kernels and reductions take %s of kernel time (elementwise alone %s). "+
-		"%d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all. Where "+
+		"%d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all. If "+
 		"each reads what the one before it wrote, one kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3): about "+
 		"%s left",
 		quantity.Percent(share), quantity.Percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))),

@@ -68,9 +68,10 @@ def hello(state):
     record["cuda"] = _text(getattr(getattr(torch, "version", None), "cuda", None))
     record["framework"] = framework()
     record["torchvision"] = _text(getattr(sys.modules.get("torchvision"), "__version__", None))
-    record["rank"] = _number_in_environment("RANK", "SLURM_PROCID")
+    rank, world = _joined()
+    record["rank"] = _number_in_environment("RANK", "SLURM_PROCID") if rank is None else rank
     record["local_rank"] = _number_in_environment("LOCAL_RANK")
-    record["world"] = _number_in_environment("WORLD_SIZE")
+    record["world"] = world or _number_in_environment("WORLD_SIZE")
     record["start_method"] = start_method(None)
     return record
 
@@ -82,6 +83,13 @@ def framework():
             if module in sys.modules:
                 return name
     return None
+
+
+def _joined():
+    """Rank and size of the process group that the program joined; None and None before."""
+    group = sys.modules.get("torch.distributed")
+    joined = getattr(group, "is_initialized", None)
+    return (group.get_rank(), group.get_world_size()) if joined is not None and joined() else (None, None)
 
 
 def _number_in_environment(*names):

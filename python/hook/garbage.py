@@ -13,7 +13,7 @@ class Collections(object):
         self.count = self.wall = self.began = self.reported = 0
 
     def report(self, to):
-        if self.wall == self.reported:
+        if self.wall == self.reported or not (to.greeted or to.first or to.records):  # a process with nothing else to tell tells nothing
             return
         self.reported = self.wall
         to.put('{"k":"garbage","count":%d,"wall":%d}' % (self.count, self.wall))

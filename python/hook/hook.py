@@ -28,6 +28,7 @@ WANTED = (
     "stoker.loader.dataloader",
     "torch.optim.optimizer",
     "torch.cuda.graphs",
+    "torch.distributed.distributed_c10d",
     "torch.nn.modules.module",
     "torch.autograd",
     "torch.serialization",

@@ -165,6 +165,25 @@ def _patch_modules(module):
         now.state.look_inside()
 
 
+def _joining_in_place_of(original):
+    def init_process_group(*args, **kwargs):
+        joined = original(*args, **kwargs)
+        _joins()
+        return joined
+
+    return init_process_group
+
+
+@guarded
+def _joins():
+    """The process is one of several ranks from here on. Its environment need not say so."""
+    now.state.channel.put_first(part("describe").hello(now.state))
+
+
+def _patch_ranks(module):
+    lend.put_in_place(((module, "init_process_group", _joining_in_place_of),))
+
+
 def _patch_jax(module):
     own = part("own")
     if now.state.inside is None:
@@ -263,6 +282,7 @@ PATCHES = {
     "torch.cuda.graphs": _patch_graphs,
     "torch.nn.modules.module": _patch_modules,
     "torch.autograd": _patch_autograd,
+    "torch.distributed.distributed_c10d": _patch_ranks,
     "torch.serialization": _patch_save,
     "safetensors.torch": _patch_save,
     "fastai.optimizer": _patch_fastai,

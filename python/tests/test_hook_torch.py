@@ -239,6 +239,19 @@ class Torch(HookCase):
         """)
         self.assertEqual({s["b"] for s in result.of("step")}, {None, 5})
 
+    def test_ranks_that_the_program_numbers_itself(self):
+        """init_process_group is given them: the environment need not name any."""
+        result = self.both("""
+    import os, tempfile, torch, torch.distributed as dist, torch.utils.data
+    for batch in torch.utils.data.DataLoader(range(4)):
+        print(batch)
+    with tempfile.TemporaryDirectory() as folder:
+        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
+        print(dist.get_world_size(), dist.init_process_group.__name__)
+        dist.destroy_process_group()
+        """)
+        self.assertEqual([(h["rank"], h["world"]) for h in result.of("hello")][-1], (0, 1))
+
     def test_same_losses_with_workers(self):
         kept = self.run_alone(WAYS, "kept")  # forked workers that live for both epochs: how they start changes no loss
         for way in ("fork", "spawn", "forkserver"):
