@@ -66,12 +66,18 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 	if c.TooFewSteps {
 		out = append(out, c.ProgramEvidence...)
 	}
-	if c.Glimpse > 0 {
+	switch {
+	case c.Glimpse > 0 && math.IsNaN(c.WorksJudged):
+		out = diagnose.AddEvidence(out, c.Glimpse, "ratio", "run",
+			"the judged steps take %s of the run, and the device idles most of the rest: what the program does there is not "+
+				"known. If processes start again and again, as a server's workers, each takes its start's time",
+			quantity.Percent(c.Glimpse))
+	case c.Glimpse > 0:
 		out = diagnose.AddEvidence(out, c.Glimpse, "ratio", diagnose.SignalGlimpse,
 			"the device that is judged works in %s of the recording, and others worked as well: what the program waits "+
 				"for in the rest is not known",
 			quantity.Percent(c.Glimpse))
-	} else if c.IsTrial {
+	case c.IsTrial:
 		out = diagnose.AddEvidence(out, c.WorksJudged, "kernels", "trace.device",
 			"only %.0f piece%s of device work %s recorded: too few to judge", c.WorksJudged,
 			quantity.Ending(c.WorksJudged, "", "s"), quantity.Ending(c.WorksJudged, "was", "were"))

@@ -32,6 +32,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	})
 	l.fillDevice()
 	l.fillProgram()
+	l.Glimpse = l.measureGlimpse()
 	l.Grounds.Loader = l.judgedLoader()
 	l.Grounds.NoDevice = l.GPUCount == 0 && !l.HoldsDevice
 	l.Grounds.Hidden = l.hidesGPUs()
@@ -95,6 +96,39 @@ func (l filler) fillWindow() {
 	l.Costs = measure.Measure(l.run, recording.Window{PID: l.Costs.Window.PID, Start: l.From, End: l.To})
 	device := measureUtil(l.run, l.From, l.To)
 	l.Util, l.UtilFrom = device.Share, device.From
+}
+
+// A run is judged by too little of it if the steps have less than leastJudged of its time, and the device works less than
+// leastWorked of the time from its first work to its last. [J]
+const (
+	leastJudged = 0.05
+	leastWorked = 0.5
+)
+
+// measureGlimpse is the share of the run that the judged steps have, if that is next to nothing and the device idles
+// beside them, as that of a server whose worker starts anew each second; else 0.
+func (l filler) measureGlimpse() float64 {
+	_, subject := l.findGPU()
+	kernels := l.run.KernelSeries(subject)
+	part := (l.To - l.From) / l.run.End()
+	if !l.HasSteps && !l.HasUnfedSteps || kernels == nil || !(part < leastJudged) {
+		return 0
+	}
+	works := func(v float64) bool { return v > 0 }
+	first := slices.IndexFunc(kernels.V, works)
+	if first < 0 {
+		return 0
+	}
+	last := first
+	for i, v := range kernels.V {
+		if works(v) {
+			last = i
+		}
+	}
+	if rest := l.run.KernelTime(subject, recording.Window{Start: kernels.T[first], End: kernels.T[last]}); !(rest.Share < leastWorked) {
+		return 0
+	}
+	return part
 }
 
 // Start values, seconds. [J]

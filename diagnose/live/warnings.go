@@ -30,11 +30,17 @@ func (l filler) describeRanks() string {
 func (l filler) describeUnranked() string {
 	var parts []string
 	for _, k := range l.trainers {
+		if k.Window.End < l.From || k.Window.Start > l.To {
+			continue // one after the other
+		}
 		parts = append(parts, fmt.Sprintf("process %d waits for input %s of a step",
 			k.Window.PID, quantity.Percent(k.Wait/k.HostStep)))
 	}
+	if len(parts) < 2 {
+		return ""
+	}
 	return fmt.Sprintf("%d processes train, and process %d is the one judged: %s.",
-		len(l.trainers), l.Costs.Window.PID, strings.Join(parts, ", "))
+		len(parts), l.Costs.Window.PID, strings.Join(parts, ", "))
 }
 
 // listWarnings say how much a verdict rests on, and what was not seen.

@@ -17,6 +17,9 @@ var gpuBound = Rule{
 		busy := c.yes(c.DeviceBusy)
 		c.because(c.DeviceBusy.Evidence)
 		untimed := 1 - 0.6*c.yes(c.ExchangeUntimed) // as likely as network-bound then
+		if c.Glimpse > 0 {
+			return 0
+		}
 		// A kernel waiting for other ranks counts as running.
 		if exchange := c.Parts.Exchange; exchange > 0 && math.IsNaN(c.WorksRecorded) {
 			busy *= 1 - c.CollectivesRunAlone.Score*c.besideKernels(exchange, 0)
