@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
+import os
 import threading
 from typing import Any
 
@@ -14,6 +16,26 @@ from .lending import Lender
 
 ALIGN = 64  # bytes, as in PyTorch's allocator
 LEAST = 16 << 10  # bytes [J]: less is sent in the message, where copying costs less than a room
+
+
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
+#: Bytes: the largest values that the C library gives both by itself, once a block of 32 MB is freed.
+_IN_HEAP, _KEPT = 32 << 20, 64 << 20
+_KEPT_MOST = 256 << 20  # bytes [J]: of large batches, whose rooms take several times as much
+
+
+def keep_freed_memory(size: int = 0) -> None:
+    """Let this process keep the memory of its last batch's samples, of this size, for the next one.
+
+    The C library gives the end of its heap back once some hundreds of kB are free there. Each batch
+    then faults in, and the kernel clears, the pages of all its samples.
+    """
+    if any(name.startswith("MALLOC_") for name in os.environ) or "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", ""):
+        return  # the user has chosen
+    with contextlib.suppress(AttributeError, OSError):  # another C library
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_MMAP_THRESHOLD, _IN_HEAP)
+        mallopt(_TRIM_THRESHOLD, max(_KEPT, min(2 * size, _KEPT_MOST)))
 
 
 class Piece:
@@ -32,8 +54,10 @@ class Memory:
         """Begin with the rooms of these descriptors, which the last iteration used; their numbers
         are -1, -2 and so on."""
         self._lender = Lender(inherited)
+        keep_freed_memory()
         self._guard = threading.Lock()  # a collate function may have threads
         self._expected = 0  # bytes of a batch
+        self._largest = 0  # bytes of a batch so far
         self.pieces: list[Piece] = []
 
     def take(self, size: int) -> tuple[Piece, int]:
@@ -78,5 +102,8 @@ class Memory:
         """End the batch after it was sent: the next one gets other rooms."""
         taken = sum(piece.used for piece in self.pieces)
         self._expected = max(taken, self._expected - self._expected // 8)
+        if taken > self._largest:
+            self._largest = taken
+            keep_freed_memory(taken)
         self.pieces = []
         self._lender.turn()

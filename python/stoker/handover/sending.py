@@ -222,6 +222,9 @@ class Packer:
     def _is_kept(self, source: Source, batch: int) -> bool:
         """Whether the worker refers to the storage, or to a tensor over it, outside of the batch."""
         users = source.users
+        if len(users) == 1 and self._tensors[users[0]]._base is None:  # most are so; nothing else may refer to it
+            alone = _ALONE + 1 + (id(self._tensors[users[0]]) == batch)
+            return _count_references(self._tensors, users[0]) > alone or _use_count(source.memory._cdata) > _ALONE_USE
         viewed = {id(self._tensors[user]._base) for user in users}
         for user in users:
             tensor = id(self._tensors[user])
