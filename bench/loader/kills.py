@@ -2,6 +2,7 @@
 """Kills and stops processes of fed trainings at random moments: every batch must be the script's own until it ends.
 
     python/.venv/bin/python bench/loader/kills.py --kills 1000
+    python/.venv/bin/python bench/loader/kills.py --total 1000 --minutes 15 --at-once 2   of all ways together; what fits into the time
     python/.venv/bin/python bench/loader/kills.py --kills 100 --ways DataLoader ranks --signals KILL STOP
 
 A training is a process forked here that iterates a loader in one of the ways below, epoch after epoch, and prints the digest of each batch, and at the end
@@ -14,10 +15,13 @@ begins, and nothing is left of the first as soon as its workers look for it, whi
 
 import argparse
 import collections
+import concurrent.futures
 import contextlib
 import hashlib
 import io
 import json
+import math
+import multiprocessing
 import os
 import random
 import re
@@ -369,7 +373,7 @@ def find_fault(kind, told, plain):
     return "" if fine else f"{kind}: {count} batches, then {end[:2]}"
 
 
-def kill(way, wanted, numbers, chance, root, plain):
+def kill(way, wanted, deadline, numbers, chance, root, plain):
     """For each epoch the process and the signal, and the fault; at the end the processes that outlived their training."""
     training, ended, late = Training(way, root), [], "nobody"
     # Workers of a forkserver outlive a killed trainer without stoker as well: torch's watchdog asks for their parent, which is the server.
@@ -378,7 +382,7 @@ def kill(way, wanted, numbers, chance, root, plain):
         kind = chance.choice(kinds)
         number = chance.choice(numbers) if kind == "daemon" else signal.SIGKILL
         told, killed = training.epoch(kind, number, chance.randrange(len(plain)), chance.choice((0, chance.uniform(0, 0.05))), chance)
-        wanted -= killed != "nobody"
+        wanted = (wanted - (killed != "nobody")) * (time.monotonic() < deadline)
         wrong = find_fault(killed, told, plain)
         yield f"{killed} {number.name}" if killed == "daemon" else killed, wrong and find_fault(late, told, plain) and wrong
         late = killed if told[-1:] == ["done"] else "nobody"  # it may have hit the epoch that had begun meanwhile
@@ -435,6 +439,9 @@ def prepare(root):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=30, help="of each way")
+    parser.add_argument("--total", type=int, default=0, metavar="N", help="of all ways together, in equal parts, instead")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="of which each way gets an equal part")
+    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="ways that are played at the same time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), metavar="WAY", help=f"of {', '.join(WAYS)}")
     parser.add_argument("--signals", nargs="+", choices=("KILL", "TERM", "STOP"), default=("KILL", "TERM", "STOP"), help="to the daemon")
@@ -445,20 +452,34 @@ def main():
     import torchdata.stateful_dataloader  # noqa: F401  stoker.feed() finds the loaders that are imported
 
     torch.set_num_threads(1)
-    numbers, wrong_at_all = [signal.Signals[f"SIG{name}"] for name in arguments.signals], 0
+    ways = arguments.ways
+    part = arguments.minutes * 60 * arguments.at_once / len(ways)
+    wanted = math.ceil(arguments.total / len(ways)) if arguments.total else arguments.kills
+    numbers, all_counts = [signal.Signals[f"SIG{name}"] for name in arguments.signals], collections.Counter()
     with tempfile.TemporaryDirectory() as root:
-        runtime, cache = (os.path.join(root, name) for name in ("run", "cache"))
-        os.environ.update(XDG_RUNTIME_DIR=private(runtime), STOKER_CACHE_DIR=cache, AWS_ENDPOINT_URL=prepare(root), AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret")
-        for way in arguments.ways:
-            counts = collections.Counter()
-            for epoch, (killed, wrong) in enumerate(kill(way, arguments.kills, numbers, random.Random(arguments.seed), root, plain_of(way, root))):
-                counts[killed] += 1
-                if wrong:
-                    counts["wrong"] += 1
-                    wrong_at_all += 1
-                    print(json.dumps({"way": way, "epoch": epoch, "wrong": wrong}), flush=True)
-            print(json.dumps({"way": way, "epochs": epoch + 1, **counts}), flush=True)
-    sys.exit(bool(wrong_at_all))
+        cache = os.path.join(root, "cache")
+        os.environ.update(STOKER_CACHE_DIR=cache, AWS_ENDPOINT_URL=prepare(root), AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret")
+        with concurrent.futures.ProcessPoolExecutor(arguments.at_once, multiprocessing.get_context("fork")) as pool:
+            for counts in concurrent.futures.as_completed([pool.submit(play, way, wanted, part, numbers, arguments.seed, root) for way in ways]):
+                all_counts.update(counts.result())
+    print(json.dumps({**all_counts, "load": round(os.getloadavg()[0], 1)}))
+    sys.exit(bool(all_counts["wrong"] + all_counts["left over"]))
+
+
+def play(way, wanted, seconds, numbers, seed, root):
+    """Play so many kills of a way, or what fits into the time. Returns how many, and how many epochs went wrong."""
+    os.environ["XDG_RUNTIME_DIR"] = private(os.path.join(root, f"run{os.getpid()}"))
+    counts, totals = collections.Counter(), collections.Counter({"kills": 0, "wrong": 0, "left over": 0})
+    deadline, plain = time.monotonic() + seconds, plain_of(way, root)
+    for epoch, (killed, wrong) in enumerate(kill(way, wanted, deadline, numbers, random.Random(seed), root, plain)):
+        counts[killed] += 1
+        totals["kills"] += killed != "nobody"
+        if wrong:
+            counts["wrong"] += 1
+            totals["left over" if wrong.startswith("left") else "wrong"] += 1
+            print(json.dumps({"way": way, "epoch": epoch, "wrong": wrong}), flush=True)
+    print(json.dumps({"way": way, "epochs": epoch + 1, **counts}), flush=True)
+    return totals
 
 
 def private(path):
@@ -466,7 +487,7 @@ def private(path):
     import stoker.daemon.private
 
     try:
-        os.mkdir(path, 0o700)
+        os.makedirs(path, 0o700, exist_ok=True)
         return stoker.daemon.private.check(path)
     except stoker.daemon.private.Shared:
         return os.environ.get("XDG_RUNTIME_DIR", "")
