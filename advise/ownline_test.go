@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,11 @@ func TestWhatComesFirstWithoutALoader(t *testing.T) {
 			0.7,
 			"make this line cheaper: /a.py:1 prepare",
 		},
+		"short waits lie beside a long one": {
+			[]diagnose.LoopLine{line("fit", "item", diagnose.DeviceWait, 5, 5), line("recommend", "item", diagnose.DeviceWait, 4, 3)},
+			0.6,
+			"wait for the device less often, and for more at once: /a.py:1 recommend",
+		},
 		"little is the work of any function": {
 			[]diagnose.LoopLine{line("prepare", "", diagnose.HostCode, 2.6, 0), line("step", "item", diagnose.DeviceWait, 6, 6)},
 			0.4,
@@ -57,6 +63,8 @@ func TestWhatComesFirstWithoutALoader(t *testing.T) {
 		a.verdict.Measured.LoopLines = diagnose.LoopLines{Lines: c.lines, Seconds: 10, Looks: 400}
 		if plan := a.inWords(); len(plan.Fixes) == 0 || !strings.HasPrefix(plan.Fixes[0].Title, c.want) {
 			t.Errorf("%s: %+v, want %q first", name, plan.Fixes, c.want)
+		} else if slices.Contains(afterInput, plan.Fixes[0].Kind) && len(plan.Fixes) > 1 {
+			t.Errorf("%s: %+v stands beside what no input hides", name, plan.Fixes[1])
 		}
 	}
 }

@@ -188,7 +188,8 @@ func (a adviser) ownLine() []Fix {
 	}
 	title := "make this line cheaper: "
 	line, seconds := diagnose.BusiestFunction(lines.Lines, works)
-	if short, found := lines.ShortWaits(); found && line.Kind == diagnose.DeviceWait { // a longer one is for the device's work
+	// a longer wait is for the device's work
+	if short, found := lines.ShortWaits(); found && line.Kind == diagnose.DeviceWait {
 		line, seconds = diagnose.BusiestFunction(lines.Lines, func(other diagnose.LoopLine) bool {
 			return works(other) && other.Own.File == short.Own.File && other.Own.Function == short.Own.Function
 		})
@@ -402,7 +403,8 @@ func (a adviser) besideOwnLine(fix Fix) Plan {
 	return Plan{Fixes: append(line, fix)}
 }
 
-// afterInput are kinds of lines whose work follows that on the input, or waits for it: no input prepared ahead hides it.
+// afterInput are kinds of lines whose work follows that on the input, or waits for it: no input that is prepared ahead
+// hides it.
 var afterInput = []diagnose.Kind{
 	diagnose.DeviceWait, diagnose.Saving, diagnose.SaveQueue, diagnose.Metrics, diagnose.Logging, diagnose.Plotting,
 	diagnose.Collective, diagnose.Evaluating,

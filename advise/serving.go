@@ -58,11 +58,11 @@ func (a adviser) serving() Plan {
 	}
 	if gate, found := v.Measured.LoopLines.Gate(); v.Class == diagnose.BatchTooSmall && found {
 		fix.At = gate.Short()
-		fix.Title = "requests wait here for a lock or a semaphore, and reach the model one by one: let as many in as a batch takes. " +
-			"If no batch is made yet, " + fix.Title
+		fix.Title = "requests wait here for a lock or a semaphore, and reach the model one by one: let as many in as a " +
+			"batch takes. If no batch is made yet, " + fix.Title
 	}
-	if inputs, loader := v.Measured.Requests.Inputs, v.Grounds.Loader; v.Class == diagnose.BatchTooSmall && inputs > 1 &&
-		loader != nil {
+	inputs, loader := v.Measured.Requests.Inputs, v.Grounds.Loader
+	if v.Class == diagnose.BatchTooSmall && inputs > 1 && loader != nil {
 		fix.At, fix.Title = path.Base(loader.Where), sizeOfPipeline(inputs)
 	}
 	if holder, waits := v.Measured.LoopLines.BeforeLock(); v.Class == diagnose.ServerWaits && waits {

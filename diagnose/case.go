@@ -19,7 +19,7 @@ type Case struct {
 	HasUnfedSteps bool    // steps of a loop are known that no loader feeds
 	Rows          []Row   // of the time by the device's own clock; nil if its work was not seen
 	IsTrial       bool    // a trace holds next to no work of the device: it tells nothing
-	Glimpse       float64 // share of the recording that is judged, if next to none and the device idles beside it; else 0
+	Glimpse       float64 // share of the recording that is judged, if next to none and the rest is not known; else 0
 	TooFewSteps   bool    // steps were seen or begun, too few to judge
 	OnlySkips     bool    // batches are fetched and thrown away, and nothing else was done yet
 

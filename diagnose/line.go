@@ -249,11 +249,12 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 // ownCounts is the part of a library's time from which a line of the program's own is named in its place. [J]
 const ownCounts = 0.25
 
-// ShortWaits is the line with most time on a core of those that wait for the device: the thread sleeps through nearly all
-// of a long wait, and wakes often in short ones. False without one.
+// ShortWaits is the line with most time on a core of those that wait for the device: the thread sleeps through nearly
+// all of a long wait, and wakes often in short ones. False without one.
 func (l LoopLines) ShortWaits() (most LoopLine, found bool) {
 	for _, line := range l.Lines {
-		if line.Kind == DeviceWait && line.Own.File != "" && (!found || line.Seconds-line.Asleep > most.Seconds-most.Asleep) {
+		longer := !found || line.Seconds-line.Asleep > most.Seconds-most.Asleep
+		if line.Kind == DeviceWait && line.Own.File != "" && longer {
 			most, found = line, true
 		}
 	}

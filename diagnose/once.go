@@ -23,7 +23,9 @@ func (o Once) String() string {
 		share float64
 	}
 	parts := []part{
-		{"contexts and modules", o.SetsUp}, {"compilation", o.Compiles}, {"first allocations", o.Allocates},
+		{"contexts and modules", o.SetsUp},
+		{"compilation", o.Compiles},
+		{"first allocations", o.Allocates},
 		{"first collectives", o.Meets},
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.share, a.share) })

@@ -33,6 +33,22 @@ func TestFindHeld(t *testing.T) {
 	}
 }
 
+// A call of the program's that waits for other ranks is named, where there are some.
+func TestRanksHoldEachOther(t *testing.T) {
+	for _, several := range []bool{true, false} {
+		of := diagnose.NewCase()
+		of.Idle, of.SeveralRanks = 0.4, several
+		line := diagnose.LoopLine{Seconds: 12, Locked: 12, Asleep: 12}
+		line.Kind, line.Own = diagnose.Collective, recording.Place{File: "/train.py", Line: 44}
+		line.Share = stoker.Interval{Low: 0.35, Point: 0.4, High: 0.45}
+		of.LoopLines = diagnose.LoopLines{Looks: 200, Seconds: 30, Lines: []diagnose.LoopLine{line}}
+		held := findHeld(of)
+		if found := held != nil; found != several || found && held[0].Signal != diagnose.SignalRanks {
+			t.Errorf("several ranks %v: %v", several, held)
+		}
+	}
+}
+
 // Waits that take longer in all than the device works are short ones. The line on which the thread wakes most is named.
 func TestShortWaitsAreHeld(t *testing.T) {
 	wait := func(line int, seconds, asleep float64) diagnose.LoopLine {

@@ -198,8 +198,8 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 	return heldAtLine(c)
 }
 
-// heldByRanks returns the evidence that a rank of whose job no step was seen mostly waits for the others at one line of the
-// program, and its device idles.
+// heldByRanks returns the evidence that a rank of whose job no step was seen mostly waits for the others at one line of
+// the program, and its device idles.
 func heldByRanks(c *diagnose.Case) []diagnose.Evidence {
 	line, found := c.LoopLines.FirstOf(diagnose.Collective)
 	if !c.SeveralRanks || c.HasSteps || c.HasUnfedSteps || !found || line.Own.File == "" ||
@@ -211,16 +211,18 @@ func heldByRanks(c *diagnose.Case) []diagnose.Evidence {
 		diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
 }
 
-// heldAtLine returns the same evidence if no step was seen: the launching thread is mostly blocked by a device that idles
-// much, at one line of the program, or at several that take longer in all than the device works.
+// heldAtLine returns the same evidence if no step was seen: the launching thread is mostly blocked by a device that
+// idles much, at one line of the program, or at several that take longer in all than the device works.
 func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 	line, found := c.LoopLines.FirstOf(diagnose.DeviceWait)
-	if c.HasSteps || c.HasUnfedSteps || !found || !(c.LoopLines.Looks >= diagnose.FewLooks) || !(c.Idle >= idleWhileHeld) {
+	if c.HasSteps || c.HasUnfedSteps || !found || !(c.LoopLines.Looks >= diagnose.FewLooks) ||
+		!(c.Idle >= idleWhileHeld) {
 		return nil
 	}
 	if line.Share.Low < mostlyHeld {
 		waits := c.LoopLines.SecondsOf(diagnose.DeviceWait) / c.LoopLines.Seconds
-		if line, found = c.LoopLines.ShortWaits(); !found || line.Share.Low < partlyHeld || waits-(1-c.Idle) < idleWhileHeld {
+		line, found = c.LoopLines.ShortWaits()
+		if !found || line.Share.Low < partlyHeld || waits-(1-c.Idle) < idleWhileHeld {
 			return nil
 		}
 	}

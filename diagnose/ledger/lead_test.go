@@ -91,3 +91,28 @@ func TestWhatStepsLose(t *testing.T) {
 		t.Error("the row that leads is counted again")
 	}
 }
+
+// A thread of one rank of several that is blocked in backward waits for the others, if it launches little meanwhile.
+func TestWaitForOtherRanksInBackward(t *testing.T) {
+	for name, c := range map[string]struct {
+		ranks        bool
+		host, locked float64
+		want         bool
+	}{
+		"ranks of unequal work": {true, 0, 11, true},
+		"a single rank":         {false, 0, 11, false},
+		"launches of backward":  {true, 0.6, 11, false},
+		"a short wait":          {true, 0, 2, false},
+	} {
+		of := diagnose.NewCase()
+		of.SeveralRanks, of.Parts.Host, of.Parts.Long = c.ranks, c.host, 0.3
+		line := diagnose.LoopLine{Seconds: c.locked, Asleep: c.locked, Locked: c.locked}
+		line.Own = recording.Place{File: "/train.py", Line: 102, Function: "train"}
+		line.Call = recording.Place{File: "torch/_tensor.py", Function: "Tensor.backward"}
+		of.LoopLines = diagnose.LoopLines{Looks: 400, Seconds: 33, Lines: []diagnose.LoopLine{line}}
+		f := filler{Case: of}
+		if got, found := f.lineOfRanks(11.4); found != c.want || found && got.Kind != diagnose.OtherRanks {
+			t.Errorf("%s: %v, %v", name, got, found)
+		}
+	}
+}

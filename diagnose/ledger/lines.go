@@ -393,8 +393,8 @@ func (f *filler) lineOfExchange(seconds float64) (diagnose.LoopLine, bool) {
 	return line, f.LoopLines.Looks >= diagnose.FewLooks && spent >= mostlyWork*seconds && spent > 0
 }
 
-// lineOfRanks is the line of backward, if the thread is blocked there for most of the time between steps, in each of which
-// the ranks exchange gradients. The device idles then, so that it is no work of backward's own that is waited for.
+// lineOfRanks is the line of backward, if the thread is blocked there for most of the time between steps, in each of
+// which the ranks exchange gradients. The device idles then, so that no work of backward's own is waited for.
 func (f *filler) lineOfRanks(seconds float64) (diagnose.LoopLine, bool) {
 	launches := f.Parts.Host > f.Parts.Long
 	if launches || !f.SeveralRanks || f.LoopLines.Looks < diagnose.FewLooks {

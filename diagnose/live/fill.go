@@ -98,8 +98,8 @@ func (l filler) fillWindow() {
 	l.Util, l.UtilFrom = device.Share, device.From
 }
 
-// A run is judged by too little of it if the steps have less than leastJudged of its time, and the device works less than
-// leastWorked of the time from its first work to its last. [J]
+// A run is judged by too little of it if the steps have less than leastJudged of its time, and the device works less
+// than leastWorked of the time from its first work to its last. [J]
 const (
 	leastJudged = 0.05
 	leastWorked = 0.5
@@ -125,10 +125,11 @@ func (l filler) measureGlimpse() float64 {
 			last = i
 		}
 	}
-	if rest := l.run.KernelTime(subject, recording.Window{Start: kernels.T[first], End: kernels.T[last]}); !(rest.Share < leastWorked) {
-		return 0
+	all := recording.Window{Start: kernels.T[first], End: kernels.T[last]}
+	if l.run.KernelTime(subject, all).Share < leastWorked {
+		return part
 	}
-	return part
+	return 0
 }
 
 // Start values, seconds. [J]

@@ -348,7 +348,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	return cmp.Or(kindOfNames(s.Places), own)
 }
 
-// awaitsSave matches functions that wait for a checkpoint, by how programs and libraries call them and their classes. [J]
+// awaitsSave matches functions that wait for a checkpoint, by how programs call them and their classes. [J]
 var awaitsSave = regexp.MustCompile(`(?i)checkpoint|ckpt|(?:^|[._])sav(?:e|er|ing)(?:$|[._])`)
 
 // receives is the sampler's name for a line that takes a message from a socket or a queue of another program.

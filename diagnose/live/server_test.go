@@ -201,7 +201,8 @@ func TestAnEventLoopThatWaitsForAThread(t *testing.T) {
 	for file, want := range map[string]diagnose.Kind{"concurrent/futures/_base.py": diagnose.Blocking, "threading.py": diagnose.Held} {
 		l, all, places := filler{Case: diagnose.NewCase()}, diagnose.LoopLines{}, map[string]int{}
 		addServerStack(&all, places, recording.Stack{Seconds: 9, Asleep: true, Awaits: recording.AwaitsLock, OnLoop: true, Places: []recording.Place{
-			{File: "/srv/app.py", Line: 20, Function: "worth"}, {File: file, Function: "Future.result"},
+			{File: "/srv/app.py", Line: 20, Function: "worth"},
+			{File: file, Function: "Future.result"},
 			{File: "threading.py", Function: "Condition.wait"},
 		}})
 		if l.settleServerLine(&all.Lines[0]); all.Lines[0].Kind != want {
@@ -268,8 +269,13 @@ func TestTheBatchOfPipelines(t *testing.T) {
 // Of work for a request the advice says what it is.
 func TestWhatAServersLineWorks(t *testing.T) {
 	for _, c := range []struct{ function, native, says string }{
-		{"tensor_of", "array", "torch.from_numpy"}, {"Library.nearest", "numpy", "faiss"}, {"rank", "sort", "argpartition"},
-		{"Catalogue.numbers", "search", "dictionary"}, {"post_process", loopOfPython, "batched_nms"}, {"rude_words", "re", "alternation"}, {"clean", "", "lru_cache"},
+		{"tensor_of", "array", "torch.from_numpy"},
+		{"Library.nearest", "numpy", "faiss"},
+		{"rank", "sort", "argpartition"},
+		{"Catalogue.numbers", "search", "dictionary"},
+		{"post_process", loopOfPython, "batched_nms"},
+		{"rude_words", "re", "alternation"},
+		{"clean", "", "lru_cache"},
 	} {
 		all, places := diagnose.LoopLines{}, map[string]int{}
 		addServerStack(&all, places, recording.Stack{Seconds: 9, Native: c.native, Places: []recording.Place{

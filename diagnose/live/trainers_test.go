@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Processes that train without a launcher have no ranks: they are told apart by their numbers.
@@ -25,5 +26,33 @@ func TestTrainersWithoutRanks(t *testing.T) {
 	}
 	if strings.Contains(text, "rank") {
 		t.Error(text)
+	}
+}
+
+// Processes that follow one another are no ranks. A twentieth of a run says nothing of it, if its device idles beside that.
+func TestWorkersThatStartAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to, busy float64
+		want           bool
+	}{"a glimpse": {10, 10.4, 0.2, true}, "much of the run": {10, 20, 0.2, false}, "a busy device": {10, 10.4, 0.9, false}} {
+		l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
+		l.run.Facts.GPUs = []recording.GPU{{}}
+		use := recording.Series{Signal: recording.GPUKernels, Subject: "gpu/0"}
+		for i := range 30 {
+			use.T, use.V = append(use.T, float64(i)), append(use.V, c.busy)
+		}
+		l.run.Series = []recording.Series{use}
+		l.HasUnfedSteps, l.From, l.To = true, c.from, c.to
+		for i, from := range []float64{c.from, c.to + 1} {
+			k := measure.Costs{}
+			k.Window.PID, k.Window.Start, k.Window.End = i+1, from, from+0.5
+			l.trainers = append(l.trainers, k)
+		}
+		if share := l.measureGlimpse(); share > 0 != c.want {
+			t.Errorf("%s: %v", name, share)
+		}
+		if said := l.describeRanks(); said != "" {
+			t.Errorf("%s: %s", name, said)
+		}
 	}
 }

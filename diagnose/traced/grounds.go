@@ -20,7 +20,8 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
 		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
-		Exchange: exchange, Mixed: mixed, OwnReduce: t.reducesItself(), FewSends: t.sendsFew(), HalfSends: t.sendsHalf(),
+		Exchange: exchange, Mixed: mixed,
+		OwnReduce: t.reducesItself(), FewSends: t.sendsFew(), HalfSends: t.sendsHalf(),
 		Sharded: slices.ContainsFunc(t.t.Names, recording.ShardsWeights), Reach: machine.Link.Reach, Chip: t.chip,
 		Joined: machine.GPU.NVLink.Value > 0, OneOwner: len(run.Facts.Processes) <= 1 && len(t.all.Devices) > 1,
 		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
@@ -186,7 +187,8 @@ func (t *filler) findExchange() (most recording.Exchange, mixed bool) {
 		}
 	}
 	if most == recording.Gradients && slices.ContainsFunc(t.t.Names, recording.SplitsLayers) {
-		return recording.Activations, true // most all-reduces are of layers: two in each, and one of gradients in a step
+		// most all-reduces are of layers: two in each, and one of gradients in a step
+		return recording.Activations, true
 	}
 	return most, most != recording.Gradients && time[recording.Gradients] > 0
 }

@@ -69,7 +69,8 @@ func findHostExchanges(t *recording.Timeline) []diagnose.Evidence {
 	}
 	return diagnose.AddEvidence(nil, float64(ns)/float64(all), "ratio", "trace.host",
 		"processes exchange with each other, or wait for one that is late, %s of %s, %s above all, and no work of a "+
-			"device was recorded", quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)), quote(name))
+			"device was recorded", quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)),
+		quote(name))
 }
 
 // findReceiving says that operators mostly wait for tensors of other processes; nil if they do not.
