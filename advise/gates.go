@@ -557,7 +557,7 @@ func (g *gain) withoutLead(likely float64) float64 {
 	return batches * g.costs.Step / max(batches*g.check.Mean/likely-lead, g.trace.Floor(g.edit).Seconds)
 }
 
-// takeOff takes the time that is not judged off a forecast's step: what is saved is saved of the rest.
+// takeOff takes the time that is not judged off a forecast's step: only the rest gets shorter.
 func (g *gain) takeOff(lead float64) {
 	f, floor := &g.fix.Forecast, g.trace.Floor(g.edit).Seconds
 	for _, end := range []*float64{&f.Step.Low, &f.Step.Point, &f.Step.High} {

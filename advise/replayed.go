@@ -424,7 +424,7 @@ func (g *gain) keepToJudged() []string {
 	return nil
 }
 
-// addRest makes a gain one of steps that are longer than those of the replay: what is saved is saved of the whole.
+// addRest makes a gain one of steps that are longer than those of the replay: the gain is of the whole step.
 func (g *gain) addRest(rest float64) {
 	s, batches := &g.fix.Forecast.Speedup, max(1, g.edit.Batch)
 	for _, end := range []*float64{&s.Low, &s.Point, &s.High} {

@@ -29,7 +29,7 @@ const (
 	// HandsOver says that taking a batch over from a worker takes long, not preparing it.
 	HandsOver Class = "cpu-bound/hand-over"
 
-	// ClusterBound says that workers in a Ray cluster, or what lies between them and the trainer, are the limit.
+	// ClusterBound says that workers in a Ray cluster, or the network between them and the trainer, are the limit.
 	ClusterBound    Class = "cluster-bound"
 	ClusterWorkers  Class = "cluster-bound/too-few-workers"
 	ClusterSlowNode Class = "cluster-bound/slow-node" // one node takes longer, and batches come in turn

@@ -80,7 +80,7 @@ const laterIterations = "record five and more later iterations, in one file"
 const laterRun = "take the timelines of several later runs, and compare them"
 
 // recordsAs is the framework in whose words one tells how to record: a profiler of any program is told
-// in the same words whatever the program uses.
+// in the same words for any program.
 func recordsAs(s recording.Software) string {
 	switch s.Recorder {
 	case recording.NsightSystems:

@@ -34,7 +34,7 @@ const (
 	RowProfiling  RowName = "profiling"
 	RowHung       RowName = "hung"
 	RowUnknown    RowName = "unknown" // no step was seen, or no model makes it
-	RowJudged     RowName = "judged"  // of a trace: what is judged, of a program that may or may not train
+	RowJudged     RowName = "judged"  // of a trace: the judged window of a program that may or may not train
 	RowTail       RowName = "tail"
 )
 

@@ -224,7 +224,7 @@ const (
 	ShmPlanned     = 0.8  // share of /dev/shm that queued batches take; [J] batches differ
 	PinnedShare    = 0.25 // share of the machine's memory that queued batches lock; [J]
 	ManySyncs      = 10.0 // reads of the device in a step: sixty norms, not the loss and a metric; [J]
-	PaddingBeyond  = 0.2  // share of a batch that lies beyond its longest sample; [J]
+	PaddingBeyond  = 0.2  // share of a batch beyond its longest sample; [J]
 	PaddingUneven  = 0.3  // share of a batch that is padding, if samples of a batch differ in length; [J]
 	ShmLeft        = 0.1  // share of /dev/shm that is left at least; [J] others use it as well
 	WaitsOfHangs   = 0.7  // share of what hangs lose, above which they wait for a batch; [J]

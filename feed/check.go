@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/source"
 )
 
-// What is done about bad samples (Spec.OnError).
+// How bad samples are handled (Spec.OnError).
 const (
 	Fail       = "fail"       // the batch is an error
 	substitute = "substitute" // another sample, always the same one, is used instead
@@ -49,7 +49,7 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// checkSpec returns what is wrong with a spec. Package transform checks ops and output.
+// checkSpec returns the faults of a spec. Package transform checks ops and output.
 func (s Spec) checkSpec() error {
 	switch {
 	case s.Name == "":

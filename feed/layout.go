@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// Layout says how a batch lies in a slot: first the images, then the labels, then the indices
+// Layout says how a slot holds a batch: first the images, then the labels, then the indices
 // of the samples, each an int64. A batch that is smaller than Spec.Batch fills each field from
 // its beginning.
 //

@@ -26,7 +26,7 @@ type worker struct {
 	made    made
 }
 
-// made is what is known about a sample after an attempt to make it.
+// made is the result for a sample after an attempt to make it.
 type made struct {
 	stages  Stages
 	format  string // "": not even the header could be read

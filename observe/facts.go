@@ -111,7 +111,7 @@ func (r *recorder) silentHook(now float64) {
 	}
 }
 
-// noteAbsence records why something cannot be seen, in place of an earlier reason; ""
+// noteAbsence records why something cannot be seen, instead of an earlier reason; ""
 // withdraws it.
 func (r *recorder) noteAbsence(what, why string) {
 	at := slices.IndexFunc(r.facts.Absent, func(a recording.Absence) bool { return a.What == what })

@@ -26,7 +26,7 @@ func OpenGPUs(o gpu.Options) (GPU, error) {
 	return probe, nil
 }
 
-// GPUNews is one look at all GPUs, or the reason why there is none.
+// GPUNews is one look at all GPUs, or the reason why none was possible.
 type GPUNews struct {
 	At       time.Time // of the readings
 	Facts    gpu.Facts

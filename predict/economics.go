@@ -41,7 +41,7 @@ func PricesOf(gpu hardware.GPU) Prices {
 	return p
 }
 
-// With returns the prices, with every price that own sets in place of its own.
+// With returns the prices, with every price that own sets instead of the default.
 func (p Prices) With(own Prices) Prices {
 	for _, f := range []struct {
 		to    *float64

@@ -14,7 +14,7 @@ const NoWork = 1e-12
 // has them at its best. [J]
 const directReads = 16
 
-// ReadDirectly returns the setup with a device that reads by itself (GPUDirect Storage). The
+// ReadDirectly returns the setup with a device that reads without the CPU (GPUDirect Storage). The
 // stored data crosses the host link once, at the rate of page-locked copies, and no core
 // prepares anything. Published reads of 26.1 GB/s from NVMe and 28.3 GB/s over NFS with RDMA to
 // an L40S on PCIe 4.0 (gds-report.pages.dev, read 2026-11) are close to that link's 25 GB/s.

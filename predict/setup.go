@@ -88,7 +88,7 @@ type Setup struct {
 	Crowd float64 // threads that wanted a core over cores, less 1, when Queue was measured; 0: Queue stays as it is
 }
 
-// atLeastOne returns a count, with 1 in place of 0.
+// atLeastOne returns a count, with 1 instead of 0.
 func atLeastOne(n float64) float64 {
 	if n == 0 {
 		return 1

@@ -71,10 +71,10 @@ func sayWhole(fix advise.Fix, v diagnose.Verdict) string {
 	return text
 }
 
-// gainsMuch is the gain at best from which a second change stands beside the first. [J]
+// gainsMuch is the gain at best from which a second change is said with the first. [J]
 const gainsMuch = 1.2
 
-// sayThen says the change after the first one, if it may gain much of its own; else "".
+// sayThen says the change after the first one, if it may gain much; else "".
 func sayThen(v diagnose.Verdict, fixes []advise.Fix) string {
 	if len(fixes) < 2 || v.Device >= 0 {
 		return ""

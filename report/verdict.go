@@ -106,7 +106,7 @@ func SayWhatElse(v diagnose.Verdict) string {
 	}
 	switch do := v.Do(); {
 	case do == "":
-	case v.Class == diagnose.StartUp || v.Class == diagnose.Unknown: // recording again gains nothing by itself
+	case v.Class == diagnose.StartUp || v.Class == diagnose.Unknown: // recording again alone gains nothing
 		return do + "."
 	default:
 		return do + " (how much that gains is unknown here)."

@@ -162,7 +162,7 @@ var foreign = []struct{ magic, format, hint string }{
 	{`{"kind":"header"`, "a recording of Stoker", "open it with stoker diagnose"},
 }
 
-// lfsPointer begins what Git LFS leaves in place of a file.
+// lfsPointer begins what Git LFS leaves instead of a file.
 const lfsPointer = "version https://git-lfs"
 
 // extensions are formats that only their names tell.

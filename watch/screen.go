@@ -20,7 +20,7 @@ import (
 const (
 	leastWidth  = 60
 	leastHeight = 16
-	roomyHeight = 24 // lines from which there is room for what is good to know
+	roomyHeight = 24 // lines from which there is room for more
 )
 
 // Screen draws states in at most Height lines of at most Width cells.

@@ -63,7 +63,7 @@ const (
 	aRuntime  = 1 << recording.Runtime
 	aCollect  = 1 << recording.Collector
 	aProfiler = 1 << recording.Profiling
-	aFrame    = 1 << 7 // a Python frame; no CallKind stands for it
+	aFrame    = 1 << 7 // a Python frame; no CallKind names it
 )
 
 // row of the table: host events of some kinds with some names have a cause.

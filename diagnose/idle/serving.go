@@ -52,7 +52,7 @@ func (a *Analysis) SumServing(d *Device) []Served {
 func (a *Analysis) passes() map[int64]recording.Pass {
 	h := &a.t.Host
 	out := map[int64]recording.Pass{}
-	kinds := map[int32]recording.Pass{} // by name; the zero Pass stands for no pass
+	kinds := map[int32]recording.Pass{} // by name; the zero Pass is no pass
 	for k, kind := range h.Kind {
 		if kind != recording.Annotation {
 			continue

@@ -121,7 +121,7 @@ type gapSweep struct {
 	gap      [2]int64
 	setsUp   bool // the gap holds a call that sets something up
 	compiles bool // the gap ends with the first run of a kernel that is compiled for it
-	busy     bool // the device may work meanwhile: what is looked at is no gap
+	busy     bool // the device may work meanwhile: the slice is no gap
 	prev     int32
 	next     int32
 }
@@ -333,7 +333,7 @@ func (s *gapSweep) loadsCode(from, to int64) bool {
 	return false
 }
 
-// isFirst reports whether a launch loads what it launches: it takes long, and its kernel is the first of its name, or
+// isFirst reports whether a launch loads its kernel: it takes long, and its kernel is the first of its name, or
 // the file shows no steps. On an idle device no full queue makes it wait.
 func (s *gapSweep) isFirst(call, work int32) bool {
 	name := s.a.t.Names[s.a.t.Host.Name[call]]

@@ -174,7 +174,7 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 	return r.Saves >= least*l.Recurring()
 }
 
-// besideModel are kinds of lines that compute no model, wherever it lies.
+// besideModel are kinds of lines that compute no model, on any device.
 var besideModel = []diagnose.Kind{
 	diagnose.Subprocess, diagnose.Saving, diagnose.Logging, diagnose.Uploading, diagnose.Plotting, diagnose.Metrics,
 	diagnose.Garbage, diagnose.Profiling, diagnose.Disk, diagnose.Compiling, diagnose.Writing,

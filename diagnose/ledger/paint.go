@@ -36,7 +36,7 @@ func paintSteps(steps []recording.Step, w recording.Window, row diagnose.RowName
 		p.phase = recording.Evaluate
 	}
 	p.typical = typicalLoop(w.Steps)
-	if len(w.Steps) == 0 { // too few to be judged: none of them is warm-up by itself
+	if len(w.Steps) == 0 { // too few to be judged: none of them counts as warm-up
 		of := slices.Clone(steps)
 		p.typical = typicalLoop(slices.DeleteFunc(of, func(s recording.Step) bool { return s.Phase != p.phase }))
 	}

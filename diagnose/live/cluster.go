@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// fillCluster takes what rules ask of workers in a Ray cluster, in place of what they ask of this
+// fillCluster takes what rules ask of workers in a Ray cluster, instead of what they ask of this
 // machine's processes, cores and disks.
 func (l filler) fillCluster(k *measure.Cluster) {
 	none := diagnose.Quantity{}

@@ -106,7 +106,7 @@ const (
 )
 
 // measureGlimpse is the share of the run that the judged steps have, if that is next to nothing and the device idles
-// beside them, as that of a server whose worker starts anew each second; else 0.
+// beside them, as that of a server whose worker restarts each second; else 0.
 func (l filler) measureGlimpse() float64 {
 	_, subject := l.findGPU()
 	kernels := l.run.KernelSeries(subject)

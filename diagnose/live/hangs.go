@@ -16,7 +16,7 @@ const (
 	hangTime  = 0.5 // seconds above the median
 	fewHangs  = 3
 	hangShare = 0.01 // of the window
-	// worksInHangs is the share of long steps in which kernels run, from which the device is what is waited for.
+	// worksInHangs is the share of long steps in which kernels run, from which the thread waits for the device.
 	worksInHangs = 0.9
 )
 

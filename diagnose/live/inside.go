@@ -184,7 +184,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 			quantity.Percent(p.Host), in.Launches, quantity.AboutSeconds(in.span))
 		f.Settings = []stoker.Change{l.Grounds.LaunchChange()}
 		f.Advice = l.Grounds.LaunchAdvice()
-		if in.Syncs >= diagnose.ManySyncs { // each ends what is compiled or captured
+		if in.Syncs >= diagnose.ManySyncs { // each ends a compiled or captured graph
 			f.Settings, f.Advice = nil, diagnose.LaunchAdvice
 		}
 		out = append(out, f)

@@ -199,7 +199,7 @@ func estimateShare(part, whole, looks float64) stoker.Interval {
 }
 
 // splitStack finds in a stack the program's own innermost line, and the function of a library
-// behind it that says best what is done: the innermost one that is a separate step,
+// behind it that tells the work best: the innermost one that is a separate step,
 // else the one that the program calls.
 func splitStack(places []recording.Place) (own, call recording.Place) {
 	behind := places

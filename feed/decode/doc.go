@@ -17,7 +17,7 @@
 //	              cmyk.go               four components → RGB
 //	            library.go            PNGs; png.go, chunks.go where Pillow differs from Go's library
 //	              plainpng.go           the usual PNGs: inflate/, then unfilter/
-//	            refusal.go            what is refused, and why: limits, kinds of bad samples
+//	            refusal.go            refused files, and why: limits, kinds of bad samples
 //	planes/     upsample.go, colour.go  planes → rows of red, green, blue, on request
 //
 // Assembly (scan_amd64.s, kernels of idct, planes and unfilter) is chosen by the processor's

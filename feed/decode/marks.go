@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Marks record where the rows of MCUs begin in files that were decoded before. So what is above
+// Marks record where the rows of MCUs begin in files that were decoded before. So the rows above
 // and next to a crop need not be decoded again only to find the crop. A digest of all its bytes
 // identifies a file. Marks are safe for concurrent use.
 type Marks struct {

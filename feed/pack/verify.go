@@ -17,7 +17,7 @@ import (
 )
 
 // Verify reads every shard of a pack back. If from is nil, it compares the content with the
-// digests in the lists. Otherwise it also reads the originals again and compares what is made
+// digests in the lists. Otherwise it also reads the originals again and compares the results
 // of them.
 func Verify(ctx context.Context, from Source, folder string, o Options) (*shards.Index, error) {
 	index, err := verify(ctx, from, folder, o)

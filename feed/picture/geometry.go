@@ -18,7 +18,7 @@ func (s *segment) with(do func(*transform.Geometry)) {
 	do(s.geometry)
 }
 
-// keepPart crops to r. What is beyond the picture gets the fill.
+// keepPart crops to r. Pixels beyond the picture get the fill.
 func (s *segment) keepPart(r image.Rectangle, fill [3]uint8) {
 	if r == (image.Rectangle{Max: s.size}) {
 		return
@@ -56,7 +56,7 @@ func (w *Worker) drawSegment(s *segment, picture *planes.Picture) error {
 	return nil
 }
 
-// compileCrop crops to r. What is beyond the picture gets the fill.
+// compileCrop crops to r. Pixels beyond the picture get the fill.
 func (c *compiler) compileCrop(r image.Rectangle, fill [3]uint8) {
 	c.openSegment().keepPart(r, fill)
 	c.size = r.Size()

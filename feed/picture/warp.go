@@ -54,7 +54,7 @@ func compileWarp(kind int) func(*compiler, *arguments) {
 	}
 }
 
-// compileWarp adds the step. What is beyond the picture gets the fill.
+// compileWarp adds the step. Pixels beyond the picture get the fill.
 func (c *compiler) compileWarp(size image.Point, filter int, m mapping, fill [3]uint8) {
 	c.size = size
 	c.addStep(func(w *Worker) error {

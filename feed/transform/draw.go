@@ -29,7 +29,7 @@ func NewGeometry(size image.Point, pillow int) *Geometry {
 	return &Geometry{stages{list: append(make([]stage, 0, 1), newStage(size.X, size.Y))}, program}
 }
 
-// Crop crops to r. What is beyond the picture gets the fill.
+// Crop crops to r. Pixels beyond the picture get the fill.
 func (g *Geometry) Crop(r image.Rectangle, fill [3]uint8) { g.cropTo(r, fill) }
 
 // FlipX mirrors left and right.

@@ -176,7 +176,7 @@ func (s *stages) resizeBox(width, height int, f *filter, x, y [2]float32) {
 func (s *stages) flipX() { s.lastStage().x.flipAxis() }
 func (s *stages) flipY() { s.lastStage().y.flipAxis() }
 
-// cropTo crops to r. What is beyond the image gets the fill.
+// cropTo crops to r. Pixels beyond the image get the fill.
 func (s *stages) cropTo(r image.Rectangle, fill [3]uint8) {
 	w, h := s.canvasSize()
 	beyond := !r.In(image.Rect(0, 0, w, h))

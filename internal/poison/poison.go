@@ -106,7 +106,7 @@ func visit(v reflect.Value, path string, f func(string, reflect.Value)) {
 		for i := range v.NumField() {
 			field := v.Field(i)
 			if !field.CanSet() {
-				field = reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem() //nolint:gosec // a test reaches what is not exported
+				field = reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem() //nolint:gosec // a test reaches unexported fields
 			}
 			visit(field, path+"."+v.Type().Field(i).Name, f)
 		}

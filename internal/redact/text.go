@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Hidden replaces what is not known to be harmless.
+// Hidden replaces text that is not known to be harmless.
 const Hidden = "[redacted]"
 
 // longest is the greatest number of bytes of an argument or a text that is analysed.
 const longest = 4096
 
 // Text removes secrets from sentences in which names and values may occur anywhere, such as
-// error messages: there is no list of what is allowed there. It removes values of names of
+// error messages: no list of allowed words fits there. It removes values of names of
 // secrets, users and queries of URLs, tokens of well-known services, and random words. It cuts
 // text that is longer than longest.
 func Text(text string) string {

@@ -79,7 +79,7 @@ var weakCalls = []struct {
 // grows is an assignment of what arrays give when they are put together.
 var grows = regexp.MustCompile(`^\s*([\w.]+)\s*=\s*(?:np|numpy|torch)\.(?:concatenate|append|vstack|hstack|cat)\((.*)`)
 
-// ownMethod is a call of a method of the program's own, which has a frame of its own: it is no native code, whatever
+// ownMethod is a call of a method of the program's own, which has a frame: it is no native code, whatever
 // its name. A tokenizer may be.
 var ownMethod = regexp.MustCompile(`\b(?:self|cls)\.\w+\(`)
 

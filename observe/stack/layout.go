@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// layout holds the offsets, in bytes, of what is read from the memory of one version of CPython.
+// layout holds the offsets, in bytes, of fields that are read from the memory of one version of CPython.
 type layout struct {
 	minor uint64 // of the version, 3.minor
 

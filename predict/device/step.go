@@ -120,7 +120,7 @@ const unseenChip = 1.44 * 0.36
 
 // namedCurve returns the curve of a named software class and precision. Figures of different
 // sources may make it slower than a load that cannot be quicker. Then that load decides, and
-// what is unknown about the other chip stays unknown.
+// unknown figures of the other chip stay unknown.
 func (l Load) namedCurve() Curve {
 	c, found := l.ofItself()
 	c.Source = found.describe()

@@ -2,7 +2,7 @@
 // launches and its copies, in the judged window.
 //
 // Measure returns the Costs of a trainer. Costs.MakeBaseline turns them into a predict.Baseline:
-// the run as a Setup with its own measured costs in place of priors. From does both for the
+// the run as a Setup with its own measured costs instead of priors. From does both for the
 // trainer that waits most.
 //
 // It forecasts nothing (predict does) and judges nothing (diagnose does).

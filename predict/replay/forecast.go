@@ -95,7 +95,7 @@ func mixOutcomes(first, second outcome, n int) outcome {
 }
 
 // usualStep returns the time of a step after an edit. With workers, the edit may
-// make even steps uneven. Without them, a step that stands out among shorter ones is a recorded
+// make even steps uneven. Without them, a step that is longer than the others is a recorded
 // outlier, and the median leaves it out.
 func (t *Trace) usualStep(e Edit, steps []int64) float64 {
 	switch workers, _ := t.loaderAfter(e); {

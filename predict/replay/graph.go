@@ -192,7 +192,7 @@ func (t *Trace) processOf(thread int32) int32 { return t.processes[thread] }
 
 // Check compares a replay without an edit with the recording. What the graph does not explain
 // stays as recorded, so Replayed differs from Recorded only if the graph contradicts the
-// recording. Usual is the stricter test: the replay with the trace's usual latencies in place of
+// recording. Usual is the stricter test: the replay with the trace's usual latencies instead of
 // the recorded ones.
 type Check struct {
 	// a judged step as recorded, seconds: the median, unless steps are uneven by themselves

@@ -129,7 +129,7 @@ func (p *play) fuseChains(e Edit, v bounds.View) {
 }
 
 // differ reports whether a work has another grid than a chain before it: it is on another array. What scales channels
-// has a grid of its own for any.
+// has another grid for each.
 func (t *Trace) differ(chain []int32, work int32) bool {
 	d := &t.t.Device
 	if isMarked(t.marks.Scaling, d.Name[work]) {

@@ -70,7 +70,7 @@ func sweepRows(p question.Prediction) [][]any {
 	return rows
 }
 
-// fits has no word for what is unknown.
+// fits has no word for the unknown.
 var fits = map[predict.Truth]string{predict.Yes: "true", predict.No: "false"}
 
 func stageRows(p question.Prediction) [][]any {

@@ -132,7 +132,7 @@ func (e *event) scanID(b []byte, i int) (end int, ok bool) {
 }
 
 // setID takes the number of a flow that is given as text. One that does not fit, as Ascend's exporter writes it, gets a
-// negative number of its own.
+// negative number.
 func (e *event) setID(text []byte) {
 	if len(text) == 0 {
 		return
