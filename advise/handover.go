@@ -38,9 +38,7 @@ func (a adviser) sampler() (Fix, string) {
 	if len(a.verdict.Evidence) == 0 || a.verdict.Evidence[0].Signal != diagnose.SignalSampler {
 		return Fix{}, ""
 	}
-	line, _ := diagnose.BusiestFunction(a.verdict.Measured.LoopLines.Lines, func(line diagnose.LoopLine) bool {
-		return line.Kind == diagnose.Sampling && line.Own.File != ""
-	})
+	line := a.busiestOf(diagnose.Sampling)
 	return Fix{
 		Name: diagnose.SlowTransform, Title: "make the sampler cheaper: " + line.String(), Kind: diagnose.Sampling,
 		Effort: Code, Risk: NoRisk, Cause: true, Notes: []string{diagnose.Sampling.Advice()},

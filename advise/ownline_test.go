@@ -10,8 +10,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// The line that is named first is where the host works, and not where it waits for the device's work. A function that
-// launches much is no input that could be prepared ahead, and neither is a line with most of the thread's time.
+// The first advice names the line on which the host works, not one that waits for the device. Input prepared ahead is
+// not advised before a function that launches much, or a line with most of the thread's time.
 func TestWhatComesFirstWithoutALoader(t *testing.T) {
 	line := func(function, call string, kind diagnose.Kind, seconds, asleep float64) diagnose.LoopLine {
 		l := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 1, Function: function}, Kind: kind}

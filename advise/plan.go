@@ -191,7 +191,7 @@ func (a adviser) ownLine() []Fix {
 	// a longer wait is for the device's work
 	if short, found := lines.ShortWaits(); found && line.Kind == diagnose.DeviceWait {
 		line, seconds = diagnose.BusiestFunction(lines.Lines, func(other diagnose.LoopLine) bool {
-			return works(other) && other.Own.File == short.Own.File && other.Own.Function == short.Own.Function
+			return works(other) && other.Own.IsInFunctionOf(short.Own)
 		})
 	}
 	if line.Kind == diagnose.DeviceWait { // for work of the device's, if the host has much of its own
@@ -287,11 +287,18 @@ func (a adviser) awake() []diagnose.LoopLine {
 	return awake
 }
 
+// busiestOf is the first line of the program's function that does most of a kind in the launching thread.
+func (a adviser) busiestOf(kind diagnose.Kind) diagnose.LoopLine {
+	line, _ := diagnose.BusiestFunction(a.verdict.Measured.LoopLines.Lines, func(line diagnose.LoopLine) bool {
+		return line.Kind == kind && line.Own.File != ""
+	})
+	return line
+}
+
 // launchesIn is how long the function of a line launches.
 func launchesIn(line diagnose.LoopLine, awake []diagnose.LoopLine) float64 {
 	_, launches := diagnose.BusiestFunction(awake, func(other diagnose.LoopLine) bool {
-		at := other.Own
-		return other.Kind == diagnose.Launching && at.File == line.Own.File && at.Function == line.Own.Function
+		return other.Kind == diagnose.Launching && other.Own.IsInFunctionOf(line.Own)
 	})
 	return launches
 }

@@ -24,7 +24,7 @@ func (a adviser) leadWithLine(fixes []Fix) {
 	}
 	share, first := 0.0, a.verdict.Lines[0] // of its whole function
 	for _, line := range a.verdict.Lines {
-		if line.Own.File == first.Own.File && line.Own.Function == first.Own.Function {
+		if line.Own.IsInFunctionOf(first.Own) {
 			share += line.Share.Point
 		}
 	}

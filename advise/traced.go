@@ -110,10 +110,7 @@ func (a adviser) lineOf(f diagnose.Finding) string {
 	case diagnose.FindingHiddenSync, diagnose.FindingExplicitSync:
 		return path.Base(a.costs.SyncsAt)
 	case diagnose.FindingHostTensors:
-		line, _ := diagnose.BusiestFunction(a.verdict.Measured.LoopLines.Lines, func(line diagnose.LoopLine) bool {
-			return line.Own.File != "" && line.Kind == diagnose.Copying
-		})
-		return line.Short()
+		return a.busiestOf(diagnose.Copying).Short()
 	case diagnose.FindingLongerSteps:
 		return f.Source
 	}

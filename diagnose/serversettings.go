@@ -36,8 +36,8 @@ const onceAndKept = "What several requests share: once, and kept (functools.lru_
 const besideModel = "The rest beside the model and not in turn with it: native code in a thread (asyncio.to_thread, run_in_executor), " +
 	"Python code in processes (LitServe: workers_per_device, Ray Serve: num_replicas with a part of a GPU each)"
 
-// workOfRequest has what makes work for each request cheaper, by what it is. A loop over a data set has other words:
-// what is the same in each epoch.
+// workOfRequest is advice for work that is done for each request, by the kind of work. Advice for a data set speaks of
+// epochs instead.
 var workOfRequest = map[Kind]string{
 	OfLists: "numpy.stack(arrays), then torch.from_numpy, copies each at once: a list of arrays that torch.tensor is given is " +
 		"walked through number by number",

@@ -20,6 +20,11 @@ type Place struct {
 // Own reports whether the place is in the program's own code.
 func (p Place) Own() bool { return p.File != "" && strings.ContainsRune("/.<", rune(p.File[0])) }
 
+// IsInFunctionOf reports whether two places are in the same function of the same file.
+func (p Place) IsInFunctionOf(other Place) bool {
+	return p.File == other.File && p.Function == other.Function
+}
+
 // Outer is the function, or the one that it is defined in: a comprehension's is that around it.
 func (p Place) Outer() string {
 	outer, _, _ := strings.Cut(p.Function, ".<locals>")

@@ -114,19 +114,8 @@ func (l filler) measureGlimpse() float64 {
 	if !l.HasSteps && !l.HasUnfedSteps || kernels == nil || !(part < leastJudged) {
 		return 0
 	}
-	works := func(v float64) bool { return v > 0 }
-	first := slices.IndexFunc(kernels.V, works)
-	if first < 0 {
-		return 0
-	}
-	last := first
-	for i, v := range kernels.V {
-		if works(v) {
-			last = i
-		}
-	}
-	all := recording.Window{Start: kernels.T[first], End: kernels.T[last]}
-	if l.run.KernelTime(subject, all).Share < leastWorked {
+	first, last := findWork(kernels, l.run.End(), func(v float64) bool { return v > 0 })
+	if l.run.KernelTime(subject, recording.Window{Start: first, End: last}).Share < leastWorked {
 		return part
 	}
 	return 0
@@ -150,20 +139,26 @@ func (l filler) cutEdges() {
 	if !(works > 0) {
 		return
 	}
-	first, last := math.NaN(), math.NaN()
-	for i, v := range kernels.V {
-		if v >= works && kernels.T[i] <= l.To {
-			if last = kernels.T[i]; math.IsNaN(first) {
-				first = last
-			}
-		}
-	}
+	first, last := findWork(kernels, l.To, func(v float64) bool { return v >= works })
 	if l.To-last <= longestExit {
 		l.To = last
 	}
 	if l.To-first >= leastLeft {
 		l.From = max(l.From, first)
 	}
+}
+
+// findWork returns when a device first and last worked until a moment; NaN if it did not.
+func findWork(kernels *recording.Series, until float64, works func(v float64) bool) (first, last float64) {
+	first, last = math.NaN(), math.NaN()
+	for i, v := range kernels.V {
+		if works(v) && kernels.T[i] <= until {
+			if last = kernels.T[i]; math.IsNaN(first) {
+				first = last
+			}
+		}
+	}
+	return first, last
 }
 
 // fillDevice settles stall, idle and shares: its own clock at the input boundary outranks

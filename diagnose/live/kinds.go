@@ -191,7 +191,7 @@ func kindOf(s recording.Stack) diagnose.Kind {
 		return diagnose.FileLock
 	case kind == diagnose.OfLists:
 		return cmp.Or(nameKind(s.Places, madeNames), kind)
-	case kind == diagnose.Decoder: // of which pictures, the program's names may tell
+	case kind == diagnose.Decoder: // the program's names may tell a video or a volume
 		return cmp.Or(nameKind(s.Places, ofPictures), kind)
 	case kind != "" && !slices.Contains(weakCalls, call):
 		return kind

@@ -387,7 +387,7 @@ func holdersFirst(lines []diagnose.LoopLine) {
 		}
 		for k := i + 1; k < len(lines); k++ {
 			holder := lines[k]
-			if holds(holder) && holder.Own.File == waits.Own.File && holder.Own.Function == waits.Own.Function {
+			if holds(holder) && holder.Own.IsInFunctionOf(waits.Own) {
 				copy(lines[i+1:k+1], lines[i:k])
 				lines[i] = holder
 				break

@@ -266,7 +266,7 @@ func TestTheBatchOfPipelines(t *testing.T) {
 	}
 }
 
-// Of work for a request the advice says what it is.
+// The advice for a server's line names the kind of its work.
 func TestWhatAServersLineWorks(t *testing.T) {
 	for _, c := range []struct{ function, native, says string }{
 		{"tensor_of", "array", "torch.from_numpy"},

@@ -33,8 +33,8 @@ func TestSkippingIsTold(t *testing.T) {
 	}
 }
 
-// Batches that a loop passes over are told, if they are many and the device has its clock. Steps whose device works
-// late, as behind a queue, are none.
+// The finding names batches that a loop passes over, if they are many and the device's clock is known. Steps whose
+// device works late, behind a queue, do not count.
 func TestUnusedBatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		every int // one in so many is trained on

@@ -111,7 +111,7 @@ func TestCollectivesOfTheCPU(t *testing.T) {
 	says(t, "gloo", s, []string{"900 µs of 1 ms", "gloo:all_reduce", "compare the ranks"}, "model.to(")
 }
 
-// A start is told by what it is made of.
+// The verdict of a program's start names its parts.
 func TestAStartThatCompiles(t *testing.T) {
 	events := append(pass(1, 20, 0, 60, 10, "sgemm"), span("cpu_op", "delta_r2", 7, 2000, 295_000, ""))
 	events = append(events, launched(50, "delta_r2", 297_100, 100, "fused_mul_add", 297_220, 10)...)

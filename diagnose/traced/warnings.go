@@ -125,8 +125,8 @@ const mostlyElsewhere = 4
 // fewToJudge is the least number of steps among which one can be an outlier. [J]
 const fewToJudge = 4
 
-// likelyPython is what a launching thread does of which nothing is recorded, for a sentence that goes on with how to
-// record it. One gap with most of it may as well be a library's code.
+// likelyPython says that unrecorded time of the launching thread is probably Python. The sentence then says how to
+// record it. If most of the time is in one gap, it may as well be a library's code.
 func (t *filler) likelyPython() string {
 	switch {
 	case diagnose.IsBare(t.grounds.Framework):

@@ -79,8 +79,8 @@ var weakCalls = []struct {
 // grows is an assignment of what arrays give when they are put together.
 var grows = regexp.MustCompile(`^\s*([\w.]+)\s*=\s*(?:np|numpy|torch)\.(?:concatenate|append|vstack|hstack|cat)\((.*)`)
 
-// ownMethod is a call of a method of the program's own, which has a frame: it is no native code, whatever
-// its name. A tokenizer may be.
+// ownMethod matches calls of the program's methods. They have frames, so their names do not tell of native code. A
+// tokenizer's may.
 var ownMethod = regexp.MustCompile(`\b(?:self|cls)\.\w+\(`)
 
 func hideOwn(call string) string {

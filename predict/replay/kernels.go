@@ -115,7 +115,7 @@ func (p *play) fuseChains(e Edit, v bounds.View) {
 		w := &p.t.works[i]
 		elementwise := w.kind == recording.Kernel && isMarked(p.t.marks.Elementwise, d.Name[i]) &&
 			(w.item < 0 || !keeps(w.item) && !p.t.isBefore(w.item))
-		if n := len(*chain); n > 0 && (!elementwise || n == longestChain || p.t.differ((*chain), i)) {
+		if n := len(*chain); n > 0 && (!elementwise || n == longestChain || p.t.differ(*chain, i)) {
 			p.fuseChain(*chain, v)
 			*chain = (*chain)[:0]
 		}
