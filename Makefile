@@ -74,9 +74,6 @@ bin/libnvidia-ml.so.1: $(NVML_C)
 test: build ## everything that needs neither PyTorch nor a GPU
 	go vet ./...
 	$(GO_TEST) --packages=./... -- -timeout 20m
-	GOOS=darwin go vet ./...
-	GOOS=windows go vet ./...
-	GOOS=linux GOARCH=arm64 go build -o /dev/null ./cmd/stoker
 	@$(call need,$(PYTHON),python3)
 	$(PYTHON) tools/run-unittests
 
