@@ -81,10 +81,11 @@ func (t *filler) cutRecording(run *recording.Run) []stretch {
 	if len(steps) > 0 && t.d.Seen > 1 {
 		first = min(first, steps[0].from)
 	}
-	if t.d.Earlier {
-		add(first, diagnose.RowEarlier)
+	before := diagnose.RowStartUp
+	if t.d.Earlier || t.all.Runs(t.d) {
+		before = diagnose.RowEarlier
 	}
-	add(first, diagnose.RowStartUp)
+	add(first, before)
 	for _, s := range steps {
 		if s.to <= t.d.From && t.d.Seen > 1 {
 			add(min(s.to, t.d.From), leftOut(s.row, diagnose.RowEarlier))

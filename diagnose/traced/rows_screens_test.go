@@ -106,8 +106,8 @@ func TestJudgedRowIsTheWindow(t *testing.T) {
 	for _, row := range s.verdict.Ledger.Rows {
 		if judged := row.Name == diagnose.RowJudged; judged && (row.Seconds > 0.1201 || row.Count != 4) {
 			t.Errorf("the row has %.4f s and %d steps", row.Seconds, row.Count)
-		} else if row.Name == diagnose.RowEarlier && !(row.Busy > 0) {
-			t.Errorf("of the step that is left out %f s are busy", row.Busy)
+		} else if row.Name == diagnose.RowStartUp {
+			t.Errorf("step 3 is the first in the file, and %.4f s are called its start-up", row.Seconds)
 		}
 	}
 	if len(s.verdict.Ledger.Rows) < 2 {

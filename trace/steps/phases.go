@@ -187,6 +187,27 @@ func (f *finder) cutStop(pid int, beats []beat) []beat {
 	return beats
 }
 
+// cutEarlier begins the first step when the device is done with what ran before anything was launched in the file:
+// that is of the step before.
+func (f *finder) cutEarlier(pid int, beats []beat) []beat {
+	w, end := &f.t.Device, int64(0)
+	launched := f.t.End
+	for i, call := range w.Call {
+		if call >= 0 && f.t.Devices[w.Device[i]].PID == pid {
+			launched = min(launched, f.t.Host.Start[call])
+		}
+	}
+	for i, call := range w.Call {
+		if call < 0 && f.t.Devices[w.Device[i]].PID == pid && w.Start[i] < launched && launched < f.t.End {
+			end = max(end, w.End[i])
+		}
+	}
+	if end > beats[0].start && end < beats[0].end {
+		beats[0].start = end
+	}
+	return beats
+}
+
 // stepEdges are when the first event of each step begins and the last one ends, those of
 // the recorder left out: its marks, its frames and what encloses them, and the wait for
 // the device with which it stops. Where a step holds no event they are its own ends.

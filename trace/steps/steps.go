@@ -60,7 +60,7 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 		if marked = f.cutStop(p.PID, marked); len(marked) == 1 { // no other step tells how long the program rests there
 			marked[0].start = begin
 		}
-		return rhythm{marked, f.marks, ""}
+		return rhythm{f.cutEarlier(p.PID, marked), f.marks, ""}
 	}
 	if named, family := f.namedBeats(p.PID); len(named) > 0 {
 		return rhythm{named, fmt.Sprintf("ranges %q", family), ""}

@@ -92,6 +92,22 @@ func TestNamedRangeThatIsCutOff(t *testing.T) {
 	m.find(t, 3, "")
 }
 
+// What runs before anything is launched in the file is of the step before: the first one begins behind it.
+func TestWorkOfTheStepBefore(t *testing.T) {
+	m := timeline()
+	m.span("ProfilerStep#6", 0, 100)
+	m.kernel("gemm", 5)
+	m.kernel("gemm", 29)
+	m.t.Host.Append(recording.CallRow{Start: 40e6, End: 41e6, Name: m.name("cudaLaunchKernel"), Kind: recording.Runtime})
+	m.kernel("gemm", 42)
+	m.t.Device.Call[2] = 1
+	m.kernel("Memset (Device)", 60) // without a link, and in the step
+	m.t.Host.Append(recording.CallRow{Start: 50e6, End: 100e6, Name: m.name("cudaFree"), Kind: recording.Runtime})
+	if s := m.find(t, 1, ""); len(s) == 1 && (s[0].Start != 0.03 || s[0].Period != 0.07) {
+		t.Errorf("a step of %g s from %g s", s[0].Period, s[0].Start)
+	}
+}
+
 func TestUnmarked(t *testing.T) {
 	m := timeline()
 	for n := range int64(5) {
