@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -342,7 +343,7 @@ func TestShiftAndRenumber(t *testing.T) {
 }
 
 func TestFusedBytes(t *testing.T) {
-	if got := idle.FusedBytes(2); math.Abs(got-2.0/3) > 1e-12 {
+	if got := replay.FusedBytes(2); math.Abs(got-2.0/3) > 1e-12 {
 		t.Errorf("d = a + b + c: %v of the bytes are left, want 2/3", got)
 	}
 }

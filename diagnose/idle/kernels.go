@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -38,16 +39,9 @@ type Kernels struct {
 	Chains  int   // runs of two and more elementwise kernels on a stream
 	Chained int64 // their time
 	Fused   float64
-	Longest int                 // kernels in the longest chain
-	Chain   [2]int32            // first and last work of the chain with most time
-	streams map[int32]*elements // state of the chains
-}
-
-type elements struct {
-	n           int
-	first, last int32
-	blocks      int32
-	time        int64
+	Longest int      // kernels in the longest chain
+	Chain   [2]int32 // first and last work of the longest chain
+	streams map[int32]*replay.Chain
 }
 
 // smallGrid is the number of blocks per SM below which a kernel leaves most of
@@ -61,12 +55,13 @@ const commGrid = 0.2
 
 // SumKernels adds up a device's kernels in its window.
 func (a *Analysis) SumKernels(d *Device) *Kernels {
-	k := &Kernels{Smallest: -1, Chain: [2]int32{-1, -1}, SMs: math.NaN(), streams: map[int32]*elements{}}
+	k := &Kernels{Smallest: -1, Chain: [2]int32{-1, -1}, SMs: math.NaN(), streams: map[int32]*replay.Chain{}}
 	place := recording.NoPlaces(len(a.t.Names))
 	w := &a.t.Device
 	weighted := 0.0
 	small := map[int32]int64{}
 	var lengths histogram
+	ends := func(works []int32) { k.addChain(w, works) }
 	for _, i := range a.works.members(d.Index) {
 		if w.Kind[i] == recording.Copy || w.Kind[i] == recording.Set || w.Start[i] < d.From || w.Start[i] >= d.To {
 			continue
@@ -85,7 +80,7 @@ func (a *Analysis) SumKernels(d *Device) *Kernels {
 		k.Count++
 		k.Time += length
 		lengths.addLength(length)
-		k.chain(w, total.Family, ScalesChannels(a.t.Names[w.Name[i]]), i, length)
+		k.streamOf(w.Stream[i]).Follow(i, w.Blocks[i], total.Family == Elementwise, ScalesChannels(a.t.Names[w.Name[i]]), ends)
 		if per := float64(w.PerSM[i]); !math.IsNaN(per) && per > 0 {
 			k.Known += length
 			weighted += min(per, 1) * float64(length)
@@ -102,7 +97,7 @@ func (a *Analysis) SumKernels(d *Device) *Kernels {
 		}
 	}
 	for _, stream := range slices.Sorted(maps.Keys(k.streams)) {
-		k.endChain(k.streams[stream])
+		k.streams[stream].End(ends)
 	}
 	if k.Known > 0 {
 		k.SMs = weighted / float64(k.Known)
@@ -144,64 +139,34 @@ func (k *Kernels) matrix(names []string) {
 	}
 }
 
-// chain follows runs of elementwise kernels on a stream: each writes what the
-// next one reads, which one kernel could keep in registers. Kernels with other
-// grids work on other arrays: an optimizer's are no chain, however long.
-func (k *Kernels) chain(w *recording.Work, family Family, scales bool, work int32, length int64) {
-	e, blocks := k.elementsOf(w.Stream[work]), w.Blocks[work]
-	if scales {
-		blocks = anyBlocks
-	}
-	other := blocks != e.blocks && blocks != anyBlocks && e.blocks != anyBlocks
-	if e.n > 0 && (family != Elementwise || other || e.n == longestChain) {
-		k.endChain(e)
-	}
-	if family != Elementwise {
-		return
-	}
-	if e.n == 0 {
-		e.first, e.blocks = work, anyBlocks
-	}
-	if e.blocks == anyBlocks {
-		e.blocks = blocks
-	}
-	e.n, e.last, e.time = e.n+1, work, e.time+length
-}
-
-// anyBlocks is the grid of a chain so far that only scales: a library's kernel has another one for the same array.
-const anyBlocks = -2
-
 // ScalesChannels reports whether a kernel is a library's batch norm of inference, which scales and shifts each value.
 func ScalesChannels(name string) bool { return strings.Contains(name, "bn_fw_inf") }
 
-func (k *Kernels) elementsOf(stream int32) *elements {
+func (k *Kernels) streamOf(stream int32) *replay.Chain {
 	if k.streams[stream] == nil {
-		k.streams[stream] = &elements{}
+		k.streams[stream] = &replay.Chain{}
 	}
 	return k.streams[stream]
 }
 
-// longestChain bounds the length of one chain. [J] A GELU by hand has eight
-// operators; longer runs repeat.
-const longestChain = 8
-
-func (k *Kernels) endChain(e *elements) {
-	if e.n >= 2 {
-		if k.Chain[0] < 0 || e.n > k.Longest {
-			k.Chain = [2]int32{e.first, e.last}
-		}
-		k.Chains++
-		k.Chained += e.time
-		k.Fused += float64(e.time) * FusedBytes(e.n)
-		k.Longest = max(k.Longest, e.n)
+// addChain counts what is a chain: one kernel alone is none.
+func (k *Kernels) addChain(w *recording.Work, works []int32) {
+	n := len(works)
+	if n < 2 {
+		return
 	}
-	e.n, e.time = 0, 0
+	if k.Chain[0] < 0 || n > k.Longest {
+		k.Chain = [2]int32{works[0], works[n-1]}
+	}
+	time := int64(0)
+	for _, work := range works {
+		time += w.End[work] - w.Start[work]
+	}
+	k.Chains++
+	k.Chained += time
+	k.Fused += float64(time) * replay.FusedBytes(n)
+	k.Longest = max(k.Longest, n)
 }
-
-// FusedBytes is the share of memory traffic that is left when a chain of m
-// elementwise kernels becomes one: 2/(m+1). d = a + b + c moves six arrays as two
-// kernels (read a, b, write t; read t, c, write d) and four as one: 2/3.
-func FusedBytes(m int) float64 { return 2 / float64(m+1) }
 
 // histogram counts lengths in steps of an eighth, for a median without sorting all of them.
 type histogram struct {

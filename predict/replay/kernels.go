@@ -92,55 +92,31 @@ func ratio(to, from float64) float64 {
 	return to / from
 }
 
-// longestChain bounds what counts as one chain. [J] A GELU by hand has eight
-// operators; longer runs repeat.
-const longestChain = 8
-
 // fuseChains makes one kernel of elementwise kernels that follow each other on a stream
 // with the same grid: of m, 2/(m+1) of the bytes remain (d = a + b + c: 2/3), and
 // one launch.
 func (p *play) fuseChains(e Edit, v bounds.View) {
 	d, keeps := &p.t.t.Device, p.keepsLaunch(e)
-	chains := map[[2]int32]*[]int32{}
+	chains := map[[2]int32]*Chain{}
 	var last [2]int32
-	var chain *[]int32 // of the last stream: most works follow one of the same
+	var chain *Chain // of the last stream: most works follow one of the same
+	fuse := func(works []int32) { p.fuseChain(works, v) }
 	for i := range int32(len(p.t.works)) {
 		stream := [2]int32{d.Device[i], d.Stream[i]}
 		if chain == nil || stream != last {
 			if last, chain = stream, chains[stream]; chain == nil {
-				chain = &[]int32{}
+				chain = &Chain{}
 				chains[stream] = chain
 			}
 		}
 		w := &p.t.works[i]
 		elementwise := w.kind == recording.Kernel && isMarked(p.t.marks.Elementwise, d.Name[i]) &&
 			(w.item < 0 || !keeps(w.item) && !p.t.isBefore(w.item))
-		if n := len(*chain); n > 0 && (!elementwise || n == longestChain || p.t.differ(*chain, i)) {
-			p.fuseChain(*chain, v)
-			*chain = (*chain)[:0]
-		}
-		if elementwise {
-			*chain = append(*chain, i)
-		}
+		chain.Follow(i, d.Blocks[i], elementwise, isMarked(p.t.marks.Scaling, d.Name[i]), fuse)
 	}
 	for _, chain := range chains {
-		p.fuseChain(*chain, v)
+		chain.End(fuse)
 	}
-}
-
-// differ reports whether a work has another grid than a chain before it: it is on another array. What scales channels
-// has another grid for each.
-func (t *Trace) differ(chain []int32, work int32) bool {
-	d := &t.t.Device
-	if isMarked(t.marks.Scaling, d.Name[work]) {
-		return false
-	}
-	for _, i := range chain {
-		if !isMarked(t.marks.Scaling, d.Name[i]) {
-			return d.Blocks[i] != d.Blocks[work]
-		}
-	}
-	return false
 }
 
 func (p *play) fuseChain(chain []int32, v bounds.View) {
@@ -148,7 +124,7 @@ func (p *play) fuseChain(chain []int32, v bounds.View) {
 	if m < 2 {
 		return
 	}
-	left := 2 / float64(m+1)
+	left := FusedBytes(m)
 	left += (1 - left) * v.PickCost(fusedMissed)
 	sum := int64(0)
 	for _, i := range chain {
