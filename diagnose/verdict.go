@@ -135,6 +135,9 @@ const SignalInterpreter = "thread.interpreter"
 // SignalGlimpse is the signal of an evidence that says how little of a recording the judged device's work takes.
 const SignalGlimpse = "trace.window"
 
+// SignalPageable is the signal of an evidence that says which copies come from pageable memory.
+const SignalPageable = "trace.pageable"
+
 // SignalScores is the signal of an evidence that says which rules fit about equally well.
 const SignalScores = "scores"
 

@@ -145,7 +145,7 @@ func titleOfWork(v diagnose.Verdict, plan advise.Plan) string {
 	case fix.Name == diagnose.FindingHostTensors:
 		return "a step makes tensors on the CPU and copies them, and the device waits"
 	case fix.Name == string(diagnose.LaunchBound):
-		return "the program launches many small kernels, and the device waits"
+		return "the program launches kernels one by one, and the device waits"
 	case fix.Kind != "" && !fix.Kind.IsWait():
 		return fix.Kind.Words() + ", and the device waits"
 	}

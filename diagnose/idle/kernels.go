@@ -80,7 +80,8 @@ func (a *Analysis) SumKernels(d *Device) *Kernels {
 		k.Count++
 		k.Time += length
 		lengths.addLength(length)
-		k.streamOf(w.Stream[i]).Follow(i, w.Blocks[i], total.Family == Elementwise, ScalesChannels(a.t.Names[w.Name[i]]), ends)
+		scales := ScalesChannels(a.t.Names[w.Name[i]])
+		k.streamOf(w.Stream[i]).Follow(i, w.Blocks[i], total.Family == Elementwise, scales, ends)
 		if per := float64(w.PerSM[i]); !math.IsNaN(per) && per > 0 {
 			k.Known += length
 			weighted += min(per, 1) * float64(length)
@@ -193,11 +194,17 @@ func findBucket(v int64) int {
 	return stepsOfDouble*(top+1) + int(v>>top) - stepsOfDouble
 }
 
-// median is the lower one of the two in the middle: only the step that holds it is sorted.
+// median is the mean of the two in the middle.
 func (h *histogram) median() int64 {
+	n := len(h.lengths)
+	return (h.at((n-1)/2) + h.at(n/2)) / 2
+}
+
+// at returns the length at a place in their order: only the step that holds it is sorted.
+func (h *histogram) at(place int) int64 {
 	before := 0
 	for b, n := range h.counts {
-		if n == 0 || 2*(before+n) < len(h.lengths) {
+		if before+n <= place {
 			before += n
 			continue
 		}
@@ -208,7 +215,7 @@ func (h *histogram) median() int64 {
 			}
 		}
 		slices.Sort(within)
-		return within[(len(h.lengths)-1)/2-before]
+		return within[place-before]
 	}
 	return 0
 }

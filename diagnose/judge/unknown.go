@@ -82,6 +82,11 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 			"only %.0f piece%s of device work %s recorded: too few to judge", c.WorksJudged,
 			quantity.Ending(c.WorksJudged, "", "s"), quantity.Ending(c.WorksJudged, "was", "were"))
 	}
+	for _, e := range c.CopiesTakeTime.Evidence {
+		if c.IsTrial && c.Shares.Copy >= diagnose.NamedInTrace && e.Signal == diagnose.SignalPageable {
+			out = append(out, e)
+		}
+	}
 	if !math.IsNaN(c.WorksJudged) {
 		out = diagnose.AddEvidence(out, c.Shares.Kernel, "ratio", "trace.kernel",
 			"kernels run %s of the window, copies alone %s, communication alone %s",

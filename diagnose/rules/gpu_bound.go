@@ -10,7 +10,7 @@ var gpuBound = Rule{
 	Class: diagnose.GPUBound,
 	Title: "The device is the limit",
 	Text: "Kernels run nearly all the time and the device does not wait for input. A faster host is " +
-		"worth nothing.",
+		"worth little.",
 	Limits: "GPU-Util cannot tell a filled device from one tiny kernel after another.",
 	check: func(c *inquiry) float64 {
 		starved := c.yes(c.InputShort)

@@ -7,8 +7,8 @@ import (
 var launchBound = Rule{
 	Class: diagnose.LaunchBound,
 	Title: "The host launches too slowly",
-	Text: "Between two kernels the device waits for the host's next launch: there are many small kernels, and " +
-		"launching one takes the host longer than running it takes the device.",
+	Text: "Between two kernels the device waits: the host takes longer to launch the next one than the device to run " +
+		"the last.",
 	Limits: "A profiler slows the host, with stacks more than without: the share is an upper bound of what a run " +
 		"without it loses.",
 	check: func(c *inquiry) float64 {

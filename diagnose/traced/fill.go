@@ -351,7 +351,7 @@ func (t *filler) askCopies() diagnose.Quantity {
 		q = q.WithEvidence(max(down.Rate(), up.Rate()), "bytes/s", "trace.copies", "%s", said)
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
-		q = q.WithEvidence(float64(n), "copies", "trace.pageable",
+		q = q.WithEvidence(float64(n), "copies", diagnose.SignalPageable,
 			"%d of the copies to the device come%s from pageable memory: %s", n, quantity.Ending(n, "s", ""),
 			t.grounds.Staging("staged by the CPU, and the launching thread waits"))
 	}

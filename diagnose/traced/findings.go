@@ -12,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Findings of a trace. Each says what was seen with numbers, where to look, and
@@ -72,7 +73,7 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 	n := 4 // PyTorch's own tutorials begin with it; the steps did not tell better
 	if step := t.costs.Step * (1 - share); t.hasSteps && t.costs.Wait > 0 && step > 0 {
 		n = max(1, int(math.Ceil(t.costs.Wait/step)))
-		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", quantity.AboutSeconds(t.costs.Wait),
+		f.Text += fmt.Sprintf(" (the loader takes %s of a step, the rest %s)", quantity.AboutSeconds(t.costs.Wait),
 			quantity.AboutSeconds(step))
 	}
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.NumWorkers, t.countWorkers(), n)}
@@ -209,7 +210,7 @@ func (t *filler) findLaunching() (diagnose.Finding, bool) {
 	t.weigh(&f, int64(late*float64(t.d.WindowLength())))
 	t.locateGap(&f, t.d.Short[worstCause(&t.d.Short)])
 	slower := "while an operator with its launch takes the host longer"
-	if diagnose.IsBare(t.grounds.Framework) {
+	if diagnose.IsBare(t.grounds.Framework) || !slices.Contains(t.t.Host.Kind, recording.Op) {
 		slower = "and the host takes longer to launch one"
 	}
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies%s, "+

@@ -92,11 +92,11 @@ func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 			"(fusion), or branches of it on streams of their own"
 	case t.hasOneStream():
 		f.Text = fmt.Sprintf("work that is already queued waits %s of the window though it is the only stream of "+
-			"the recording and waits for no event: the file does not tell why%s", quantity.Percent(share), t.sayShared())
+			"the recording and waits for no event: the file does not tell why", quantity.Percent(share))
 		f.Advice = sharedAdvice
 	case t.waitsOnIdle():
 		f.Text = fmt.Sprintf("work that is already queued waits %s of the window, most of it for long, while no stream "+
-			"has any work on the device: the file does not tell why%s", quantity.Percent(share), t.sayShared())
+			"has any work on the device: the file does not tell why", quantity.Percent(share))
 		f.Advice = sharedAdvice
 	}
 	return f, true
@@ -105,38 +105,6 @@ func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 // sharedAdvice is what to do about work that waits on an idle device.
 const sharedAdvice = "see whether other processes use the device (nvidia-smi, MPS, a second container), and whether the " +
 	"file holds all of its work"
-
-// Waits that look like time slices: most of them are alike. [J]
-const (
-	slicesAlike = 0.2 // how far from the median one is at most, as a share of it
-	mostAlike   = 0.7 // of the time of all
-)
-
-// sayShared names another process where the long waits of queued work are as long as each other, as time slices are.
-func (t *filler) sayShared() string {
-	var lengths []int64
-	all, alike := int64(0), int64(0)
-	for s := range t.all.Slices(t.d, t.d.From, t.d.To) {
-		if s.Cause == idle.DeviceWait && s.To-s.From >= longWait {
-			lengths = append(lengths, s.To-s.From)
-			all += s.To - s.From
-		}
-	}
-	if len(lengths) < 2 {
-		return ""
-	}
-	slices.Sort(lengths)
-	middle := float64(lengths[len(lengths)/2])
-	for _, length := range lengths {
-		if math.Abs(float64(length)-middle) <= slicesAlike*middle {
-			alike += length
-		}
-	}
-	if float64(alike) < mostAlike*float64(all) {
-		return ""
-	}
-	return ". Another process's time slice looks so"
-}
 
 // beginsWaiting reports whether most of the time in which queued work does not start is before the first kernel.
 func (t *filler) beginsWaiting() bool {

@@ -68,29 +68,6 @@ func TestAHostThatRanAhead(t *testing.T) {
 	}
 }
 
-// Another process is named where work waits for alike times, as behind its slices; not where events were left out of
-// the file.
-func TestWhoHoldsTheDevice(t *testing.T) {
-	for name, c := range map[string]struct {
-		waits func(i int) float64
-		named bool
-	}{
-		"slices":   {func(int) float64 { return 2450 }, true},
-		"left out": {func(i int) float64 { return 1000 + 700*float64(i) }, false},
-	} {
-		var events []string
-		at := 1000.0
-		for i := range 12 {
-			events = append(events, launched(i+1, "aten::mul", 20*float64(i), 15, "some_kernel", at, 100)...)
-			at += 100 + c.waits(i)
-		}
-		s := screenOf(t, events)
-		if !strings.Contains(s.all, "does not tell why") || strings.Contains(s.all, "time slice") != c.named {
-			t.Errorf("%s: %s", name, s.all)
-		}
-	}
-}
-
 // The row of the judged window holds what is judged: steps that are left out stand in another.
 func TestJudgedRowIsTheWindow(t *testing.T) {
 	var events []string

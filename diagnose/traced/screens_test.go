@@ -64,6 +64,38 @@ func launched(id int, op string, opFrom, opDur float64, work string, from, dur f
 	}
 }
 
+// A file of the device's work and its launches alone tells nothing of operators or Python.
+func TestLaunchesWithoutOperators(t *testing.T) {
+	var events []string
+	for i := range 200 {
+		events = append(events, launched(i+1, "", 100*float64(i), 20, "some_kernel", 100*float64(i)+40, 30)[1:]...)
+	}
+	s := screenOf(t, events)
+	if !strings.Contains(s.all, "the host takes longer to launch one") || strings.Contains(s.all, "operator with its") ||
+		!strings.Contains(s.all, "the file holds no operator") || strings.Contains(s.all, "with_stack") {
+		t.Error(s.all)
+	}
+}
+
+// A trial of one copy tells no limit, but what it copies from.
+func TestTrialOfACopy(t *testing.T) {
+	events := []string{
+		span("cpu_op", "aten::copy_", 7, 0, 1000, `"External id": 1`),
+		span("cuda_runtime", "cudaMemcpyAsync", 7, 10, 980, `"correlation": 1, "External id": 1`),
+		span("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 70, 20, 960,
+			`"correlation": 1, "External id": 1, "device": 0, "stream": 7, "bytes": 20971520`),
+	}
+	events = append(events, launched(2, "aten::mul", 1000, 20, "some_kernel", 1030, 10)...)
+	s := screenOf(t, events)
+	said := ""
+	for _, e := range s.verdict.Evidence {
+		said += e.Text + "\n"
+	}
+	if !strings.Contains(said, "1 of the copies to the device comes from pageable memory") {
+		t.Error(said)
+	}
+}
+
 // An Ascend program without a sign of PyTorch gets no advice in PyTorch's words.
 func TestMsprofHearsNothingOfPyTorch(t *testing.T) {
 	events := []string{`{"ph": "M", "name": "process_name", "pid": 3, "tid": 0, "args": {"name": "Ascend Hardware"}}`}

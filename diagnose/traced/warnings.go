@@ -3,6 +3,7 @@ package traced
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
@@ -68,8 +69,8 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 			"the host did then is not charged to it", quantity.Percent(lost)))
 	}
 	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > diagnose.NamedInTrace && len(t.t.Frames.Start) == 0 {
-		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded%s%s",
-			quantity.Percent(lost), t.likelyPython(), stacks))
+		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded%s",
+			quantity.Percent(lost), t.likelyPython(stacks)))
 	}
 	if x, ok := analyseAsXProf(run, t.all); ok {
 		out = append(out, x.String())
@@ -127,17 +128,19 @@ const fewToJudge = 4
 
 // likelyPython says that unrecorded time of the launching thread is probably Python. The sentence then says how to
 // record it. If most of the time is in one gap, it may as well be a library's code.
-func (t *filler) likelyPython() string {
+func (t *filler) likelyPython(stacks string) string {
 	switch {
 	case diagnose.IsBare(t.grounds.Framework):
-		return ": "
+		return ": " + stacks
+	case t.grounds.Framework == "" && !slices.Contains(t.t.Host.Kind, recording.Op):
+		return ": the file holds no operator (ProfilerActivity.CPU records them)"
 	case 2*t.d.Places[idle.Unrecorded].Time <= t.d.Causes[idle.Unrecorded]:
 	case t.grounds.Framework == "":
-		return ", in one gap most of the time: if it is Python, "
+		return ", in one gap most of the time: if it is Python, " + stacks
 	default:
-		return ": "
+		return ": " + stacks
 	}
-	return ", most likely Python: "
+	return ", most likely Python: " + stacks
 }
 
 // describeLeftOut says that a step that is left out takes as long as all that are judged: what it shows is not judged.

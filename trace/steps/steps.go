@@ -37,6 +37,9 @@ type FoundSteps struct {
 func Find(t *recording.Timeline, processes []recording.Process, marks, missing string) FoundSteps {
 	f := &finder{t: t, marks: marks, missing: missing}
 	var out FoundSteps
+	if f.hasMark() {
+		f.missing = fmt.Sprintf("The %s in the trace are of no process that launches work", marks)
+	}
 	for _, p := range processes {
 		b := f.findBeats(p)
 		if b.said != "" && !slices.Contains(out.Said, b.said) {
@@ -116,6 +119,17 @@ func (f *finder) firstWork(pid int) int64 {
 		}
 	}
 	return first
+}
+
+// hasMark reports whether the profiler marked any step, of whichever process.
+func (f *finder) hasMark() bool {
+	h := &f.t.Host
+	for k, kind := range h.Kind {
+		if _, marks := recording.StepSpan(f.t.Names[h.Name[k]]); marks && kind == recording.Annotation && h.End[k] > h.Start[k] {
+			return true
+		}
+	}
+	return false
 }
 
 // markedBeats are the steps that the profiler marked. A step ends where the next one

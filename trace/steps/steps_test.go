@@ -108,6 +108,16 @@ func TestWorkOfTheStepBefore(t *testing.T) {
 	}
 }
 
+// Marks of a process that launches nothing are no steps, and the file has them all the same.
+func TestMarksOfAnotherProcess(t *testing.T) {
+	m := timeline()
+	m.t.Threads = append(m.t.Threads, recording.Thread{PID: 2, ID: 2})
+	m.span("ProfilerStep#1", 0, 100)
+	m.t.Host.Thread[0] = 1
+	m.kernel("gemm", 5)
+	m.find(t, 1, "The marks in the trace are of no process that launches work")
+}
+
 func TestUnmarked(t *testing.T) {
 	m := timeline()
 	for n := range int64(5) {
