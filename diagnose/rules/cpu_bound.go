@@ -61,7 +61,9 @@ const (
 		"device waits meanwhile."
 	onceStretchText = "In one long stretch the thread that launches, or one that it waits for, does something else, and " +
 		"the device waits meanwhile."
-	keepText = "The thread that launches allocates or frees memory of the device, which waits meanwhile."
+	waitsTitle = "The host waits inside calls, and the device idles"
+	waitsText  = "In long stretches the thread that launches is inside calls that wait for something else than this device."
+	keepText   = "The thread that launches allocates or frees memory of the device, which waits meanwhile."
 )
 
 // stretchText is the text of a verdict from a profiler's file.
@@ -69,6 +71,8 @@ func stretchText(w diagnose.HostWork) string {
 	switch {
 	case w.Keeps:
 		return keepText
+	case w.Waits:
+		return waitsText
 	case w.Once:
 		return onceStretchText
 	}

@@ -43,6 +43,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		}
 	}
 	if v.Class == diagnose.CPUBound && v.Device >= 0 { // what it is, a profiler's file tells or leaves open
+		if v.Grounds.HostWork.Waits {
+			rule.Title = waitsTitle
+		}
 		return rule.Title, stretchText(v.Grounds.HostWork), known
 	}
 	if v.Class == diagnose.StartUp && len(v.Evidence) > 0 {

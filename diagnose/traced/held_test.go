@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/rules"
 )
 
 // Where the host itself waits while a device is idle, it is not its own work that takes the time: another device, or the
@@ -22,6 +23,9 @@ func TestAHostThatWaitsItself(t *testing.T) {
 		v := diagnose.Verdict{Class: diagnose.CPUBound, Grounds: diagnose.Grounds{HostWork: diagnose.HostWork{Waits: f.holdsHost()}}}
 		if strings.Contains(v.Do(), "--timeline") != waits {
 			t.Errorf("%d devices: %s", devices, v.Do())
+		}
+		if title, _, _ := rules.Describe(v); strings.Contains(title, "own work") == waits {
+			t.Errorf("%d devices: %s", devices, title)
 		}
 	}
 }
