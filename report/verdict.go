@@ -94,8 +94,12 @@ const muchIdle = 0.05
 func SayWhatElse(v diagnose.Verdict) string {
 	if v.Class.Is(diagnose.GPUBound) {
 		if v.Paced {
-			return fmt.Sprintf("fewer launches, and then less work for the device: a faster device alone gains nothing "+
-				"in the replay. Without its gaps the same work is done %s as fast at most.",
+			fewer := "fewer launches"
+			if v.Grounds.Made.Graphs {
+				fewer = "less work of the host before each graph"
+			}
+			return fmt.Sprintf("%s, and then less work for the device: a faster device alone gains nothing in the "+
+				"replay. Without its gaps the same work is done %s as fast at most.", fewer,
 				quantity.AboutRatio(1/(1-v.Idle)))
 		}
 		if v.Device >= 0 && v.Idle >= muchIdle {

@@ -213,6 +213,9 @@ func (t *filler) findLaunching() (diagnose.Finding, bool) {
 	if diagnose.IsBare(t.grounds.Framework) || !slices.Contains(t.t.Host.Kind, recording.Op) {
 		slower = "and the host takes longer to launch one"
 	}
+	if t.grounds.Made.Graphs {
+		slower = "most of them in graphs, between which the device has nothing to do"
+	}
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies%s, "+
 		"kernels of %s in the median, %s", quantity.Percent(late),
 		float64(t.d.Works)/t.countSteps(), t.sayPerStep(), quantity.AboutSeconds(toSeconds(t.kernels.Median)), slower)

@@ -77,6 +77,25 @@ func TestLaunchesWithoutOperators(t *testing.T) {
 	}
 }
 
+// Where a graph launches the kernels, no operator launches each of them.
+func TestLaunchesOfGraphs(t *testing.T) {
+	var events []string
+	for i := range 10 {
+		at := 1500 * float64(i)
+		events = append(events, span("cpu_op", "aten::copy_", 7, at, 400, ""),
+			span("cuda_runtime", "cudaGraphLaunch", 7, at+400, 90, fmt.Sprintf(`"correlation": %d`, i+1)))
+		for k := range 20 {
+			events = append(events, span("kernel", fmt.Sprint("kernel ", k), 70, at+500+50*float64(k), 49,
+				fmt.Sprintf(`"correlation": %d, "device": 0, "stream": 7`, i+1)))
+		}
+	}
+	s := screenOf(t, events)
+	if strings.Contains(s.all, "operator with its launch") || strings.Contains(s.all, "fewer launches") ||
+		!strings.Contains(s.all, "most of them in graphs") {
+		t.Error(s.all)
+	}
+}
+
 // A trial of one copy tells no limit, but what it copies from.
 func TestTrialOfACopy(t *testing.T) {
 	events := []string{

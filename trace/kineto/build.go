@@ -1,6 +1,8 @@
 package kineto
 
 import (
+	"strings"
+
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/trace/columns"
 )
@@ -119,7 +121,7 @@ func (b *builder) nameThreads() {
 			continue
 		}
 		if name, found := b.store.labels[int32(r)]; found {
-			b.t.Threads[t].Name = b.store.names[name]
+			b.t.Threads[t].Name = strings.TrimSuffix(b.store.names[name], " ()") // what has no name
 		}
 	}
 }
