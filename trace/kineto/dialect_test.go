@@ -53,6 +53,15 @@ func TestCategories(t *testing.T) {
 	}
 }
 
+// A thread without a name has none: Kineto writes "thread 5 ()" for it.
+func TestThreadWithoutAName(t *testing.T) {
+	tr := parsed(t, `{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 5, "ts": 1, "dur": 90}`,
+		`{"ph": "M", "name": "thread_name", "pid": 1, "tid": 5, "ts": 1, "args": {"name": "thread 5 ()"}}`)
+	if name := tr.Timeline.Threads[0].String(); name != "thread 5" {
+		t.Errorf("%q", name)
+	}
+}
+
 // MTIA files the waits of the device's own queue among its kernels: they are no work.
 func TestQueueEventsAreNoWork(t *testing.T) {
 	kernel := `{"ph": "X", "cat": "kernel", "name": %q, "pid": 0, "tid": 7, "ts": %d, "dur": 40}`
