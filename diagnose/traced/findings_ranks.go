@@ -84,17 +84,18 @@ func (t *filler) listExchanges() (lengths []int64, short int64) {
 // meanTells is how far from the middle one the mean of some lengths is at most, relative, to be said of each. [J]
 const meanTells = 0.25
 
-// describeLengths says how long each of some collectives takes: the mean, or else the middle one and the longest.
+// describeLengths says how long each of some collectives takes: the mean, or else their median and the longest.
 func describeLengths(lengths []int64, mean int64) string {
 	if len(lengths) == 0 {
 		return quantity.AboutSeconds(toSeconds(mean)) + " each"
 	}
-	middle := lengths[(len(lengths)-1)/2]
+	n := len(lengths)
+	middle := (lengths[(n-1)/2] + lengths[n/2]) / 2
 	if math.Abs(float64(middle-mean)) <= meanTells*float64(mean) {
 		return quantity.AboutSeconds(toSeconds(mean)) + " each"
 	}
 	return fmt.Sprintf("%s in the median, %s the longest", quantity.AboutSeconds(toSeconds(middle)),
-		quantity.AboutSeconds(toSeconds(lengths[len(lengths)-1])))
+		quantity.AboutSeconds(toSeconds(lengths[n-1])))
 }
 
 // leastOpening is the share of the window from which a sentence names the first collective apart. [J]
