@@ -81,7 +81,8 @@ func (t *filler) listExchanges() (lengths []int64, short int64) {
 	return lengths, short
 }
 
-// meanTells is how far from the middle one the mean of some lengths is at most, relative, to be said of each. [J]
+// meanTells is how far the mean of some lengths is at most from those at a quarter, the half and three quarters of their
+// order, relative, to be said of each. [J]
 const meanTells = 0.25
 
 // describeLengths says how long each of some collectives takes: the mean, or else their median and the longest.
@@ -91,7 +92,9 @@ func describeLengths(lengths []int64, mean int64) string {
 	}
 	n := len(lengths)
 	middle := (lengths[(n-1)/2] + lengths[n/2]) / 2
-	if math.Abs(float64(middle-mean)) <= meanTells*float64(mean) {
+	if !slices.ContainsFunc([]int64{lengths[(n-1)/4], middle, lengths[n-1-(n-1)/4]}, func(length int64) bool {
+		return math.Abs(float64(length-mean)) > meanTells*float64(mean)
+	}) {
 		return quantity.AboutSeconds(toSeconds(mean)) + " each"
 	}
 	return fmt.Sprintf("%s in the median, %s the longest", quantity.AboutSeconds(toSeconds(middle)),
