@@ -27,13 +27,13 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	}
 	f := diagnose.NewFinding(diagnose.FindingExposedCommunication)
 	t.weigh(&f, int64(t.parts.Exchange*float64(t.d.WindowLength())))
-	t.locateWork(&f, t.findLongest(func(total idle.NameTotal) bool { return total.Family == idle.Exchange }))
 	count, time := t.sumExchanges()
 	alone, apart := t.d.Communication, t.describeOpening()
 	if apart != "" { // the others are as long as they are
 		count, time, alone = count-1, time-t.d.Opening, alone-t.d.Opening
 	}
-	lengths, short := t.listExchanges()
+	lengths, short, longest := t.listExchanges(apart != "")
+	t.locateWork(&f, longest)
 	each := describeLengths(lengths, time/int64(max(1, count)))
 	bare := quantity.Percent(min(1, max(0, float64(alone))/float64(max(1, time))))
 	said := fmt.Sprintf("%.0f%s, %s, %s of their time without computation beside them",
@@ -65,20 +65,29 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// listExchanges returns the lengths of the window's collectives, shortest first, and the time of the short ones.
-func (t *filler) listExchanges() (lengths []int64, short int64) {
+// listExchanges returns the lengths of the window's collectives, shortest first, the time of the short ones, and the
+// longest; without the first one if that is told apart.
+func (t *filler) listExchanges(apart bool) (lengths []int64, short int64, longest int32) {
+	longest = -1
 	w := &t.t.Device
 	for i := range w.Start {
 		if w.Device[i] != t.d.Index || w.Start[i] < t.d.From || w.Start[i] >= t.d.To || !t.all.IsCollective(int32(i)) {
 			continue
 		}
+		if apart {
+			apart = false
+			continue
+		}
 		length := w.End[i] - w.Start[i]
+		if longest < 0 || length > w.End[longest]-w.Start[longest] {
+			longest = int32(i)
+		}
 		if lengths = append(lengths, length); length < shortExchange {
 			short += length
 		}
 	}
 	slices.Sort(lengths)
-	return lengths, short
+	return lengths, short, longest
 }
 
 // meanTells is how far the mean of some lengths is at most from those at a quarter, the half and three quarters of their

@@ -85,6 +85,24 @@ func TestUnlikeExchanges(t *testing.T) {
 	}
 }
 
+// The first exchange, where it is told apart, is none of the others' lengths.
+func TestFirstExchangeApart(t *testing.T) {
+	events := pass(1, 20, 0, 10, 20, "sgemm")
+	at := 1000.0
+	for i := range 40 {
+		length := 200.0
+		switch {
+		case i == 0:
+			length = 5000
+		case i%4 == 3:
+			length = 900
+		}
+		events = append(events, launched(100+i, "record_param_comms", 200+2*float64(i), 6, "ncclDevKernel_AllReduce_Sum_f16_RING_LL(x)", at, length)...)
+		at += length + 1
+	}
+	says(t, "", screenOf(t, events), []string{"the first one apart", "200 µs in the median, 900 µs the longest"}, "5 ms the longest")
+}
+
 // Where a part of the exchanges carries gradients, none is said not to.
 func TestExchangesOfBothKinds(t *testing.T) {
 	events := pass(1, 30, 0, 10, 20, "sgemm")
