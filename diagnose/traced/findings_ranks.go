@@ -90,8 +90,8 @@ func (t *filler) listExchanges(apart bool) (lengths []int64, short int64, longes
 	return lengths, short, longest
 }
 
-// meanTells is how far the mean of some lengths is at most from those at a quarter, the half and three quarters of their
-// order, relative, to be said of each. [J]
+// meanTells is how far the mean of some lengths is at most from those at a quarter, the half and three quarters of
+// their order, relative, to be said of each. [J]
 const meanTells = 0.25
 
 // describeLengths says how long each of some collectives takes: the mean, or else their median and the longest.

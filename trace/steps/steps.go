@@ -125,7 +125,10 @@ func (f *finder) firstWork(pid int) int64 {
 func (f *finder) hasMark() bool {
 	h := &f.t.Host
 	for k, kind := range h.Kind {
-		if _, marks := recording.StepSpan(f.t.Names[h.Name[k]]); marks && kind == recording.Annotation && h.End[k] > h.Start[k] {
+		if kind != recording.Annotation || h.End[k] <= h.Start[k] {
+			continue
+		}
+		if _, marks := recording.StepSpan(f.t.Names[h.Name[k]]); marks {
 			return true
 		}
 	}
