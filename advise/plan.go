@@ -188,6 +188,9 @@ func (a adviser) ownLine() []Fix {
 	}
 	title := "make this line cheaper: "
 	line, seconds := diagnose.BusiestFunction(lines.Lines, works)
+	if line, found := lines.FirstOf(diagnose.Collective); found && a.isSaidOf(diagnose.SignalRanks) {
+		return []Fix{a.cheaperLine(title, line, line.Seconds)} // other lines wait for the device's own work
+	}
 	// a longer wait is for the device's work
 	if short, found := lines.ShortWaits(); found && line.Kind == diagnose.DeviceWait {
 		line, seconds = diagnose.BusiestFunction(lines.Lines, func(other diagnose.LoopLine) bool {
@@ -223,9 +226,14 @@ func (a adviser) ownLine() []Fix {
 		launches >= mixedLaunches*(seconds+launches) {
 		return []Fix{a.mixture(line, seconds+launches)}
 	}
+	return []Fix{a.cheaperLine(title, line, seconds)}
+}
+
+// cheaperLine proposes to make a line cheaper that takes the launching thread some seconds.
+func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float64) Fix {
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
-		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/lines.Seconds))),
+		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/a.verdict.Measured.LoopLines.Seconds))),
 		Notes:    []string{line.Kind.Advice()}, Kind: line.Kind,
 	}
 	if line.Kind == diagnose.DeviceWait {
@@ -237,12 +245,12 @@ func (a adviser) ownLine() []Fix {
 		fix.Title, fix.At = line.Kind.Advice(), line.Short()
 		fix.Notes = []string{line.Kind.Words() + ": " + line.String()}
 	}
-	return []Fix{fix}
+	return fix
 }
 
 // noCheaper are kinds of lines whose work is that of another thread or process.
 var noCheaper = []diagnose.Kind{
-	diagnose.Locking, diagnose.SaveQueue, diagnose.Pausing, diagnose.Forking, diagnose.Pickling,
+	diagnose.Locking, diagnose.SaveQueue, diagnose.Pausing, diagnose.Forking, diagnose.Pickling, diagnose.Collective,
 }
 
 // leastOwn is the share of the launching thread's time from which a line is named at all. [J]
@@ -343,8 +351,13 @@ func launchesWork(call recording.Place) bool { return strings.HasSuffix(call.Fun
 // reads reports whether a line waits for a device that is mostly idle: it reads values one by one then, and each
 // read takes a kernel and a copy that nothing hides.
 func (a adviser) reads(line diagnose.LoopLine) bool {
-	held := len(a.verdict.Evidence) > 0 && a.verdict.Evidence[0].Signal == diagnose.SignalHeld
+	held := a.isSaidOf(diagnose.SignalHeld)
 	return line.Kind == diagnose.DeviceWait && (held || a.verdict.Idle >= mostlyIdle) && !launchesWork(line.Call)
+}
+
+// isSaidOf reports whether the verdict rests on a signal.
+func (a adviser) isSaidOf(signal string) bool {
+	return len(a.verdict.Evidence) > 0 && a.verdict.Evidence[0].Signal == signal
 }
 
 // mostlyIdle is the idle share of a device from which a thread that awaits it awaits short answers, and many. [J]
@@ -414,7 +427,7 @@ func (a adviser) besideOwnLine(fix Fix) Plan {
 // hides it.
 var afterInput = []diagnose.Kind{
 	diagnose.DeviceWait, diagnose.Saving, diagnose.SaveQueue, diagnose.Metrics, diagnose.Logging, diagnose.Plotting,
-	diagnose.Collective, diagnose.Evaluating,
+	diagnose.Collective, diagnose.Evaluating, diagnose.Uploading, diagnose.Rewarding,
 }
 
 // launchesMost reports whether the line is one of launches, which no input prepared ahead makes fewer.

@@ -14,7 +14,7 @@ func TestFindHeld(t *testing.T) {
 	for _, c := range []struct {
 		share, saves float64
 		found        bool
-	}{{0.6, 0.2, true}, {0.2, 0.2, false}, {0.6, 0.05, false}} {
+	}{{0.6, 0.2, true}, {0.2, 0.2, false}, {0.6, 0.05, false}, {0.6, 0.11, false}} {
 		f := diagnose.NewFinding(diagnose.FindingHiddenSync)
 		f.Share, f.Saves = c.share, c.saves
 		of := diagnose.NewCase()
@@ -33,18 +33,44 @@ func TestFindHeld(t *testing.T) {
 	}
 }
 
-// A call of the program's that waits for other ranks is named, where there are some.
+// A call of the program's that waits for other ranks is named, where there are some, if it has a good part of the looks,
+// or most of the time in which the device idles.
 func TestRanksHoldEachOther(t *testing.T) {
-	for _, several := range []bool{true, false} {
+	for _, c := range []struct {
+		several     bool
+		share, idle float64
+		want        bool
+	}{{true, 0.4, 0.4, true}, {false, 0.4, 0.4, false}, {true, 0.28, 0.5, true}, {true, 0.28, 0.7, false}} {
 		of := diagnose.NewCase()
-		of.Idle, of.SeveralRanks = 0.4, several
-		line := diagnose.LoopLine{Seconds: 12, Locked: 12, Asleep: 12}
+		of.Idle, of.SeveralRanks = c.idle, c.several
+		line := diagnose.LoopLine{Seconds: 30 * c.share, Locked: 30 * c.share, Asleep: 30 * c.share}
 		line.Kind, line.Own = diagnose.Collective, recording.Place{File: "/train.py", Line: 44}
-		line.Share = stoker.Interval{Low: 0.35, Point: 0.4, High: 0.45}
+		line.Share = stoker.Interval{Low: c.share - 0.05, Point: c.share, High: c.share + 0.05}
 		of.LoopLines = diagnose.LoopLines{Looks: 200, Seconds: 30, Lines: []diagnose.LoopLine{line}}
 		held := findHeld(of)
-		if found := held != nil; found != several || found && held[0].Signal != diagnose.SignalRanks {
-			t.Errorf("several ranks %v: %v", several, held)
+		if found := held != nil; found != c.want || found && held[0].Signal != diagnose.SignalRanks {
+			t.Errorf("%+v: %v", c, held)
+		}
+	}
+}
+
+// A thread that sleeps for a server's answer while its device idles is held by that. One on a core is not.
+func TestAnswersHold(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind   diagnose.Kind
+		asleep float64
+		want   bool
+	}{
+		"a server": {diagnose.Uploading, 14, true}, "a database": {diagnose.Queries, 14, true},
+		"on a core": {diagnose.Uploading, 1, false}, "a figure": {diagnose.Plotting, 14, false},
+	} {
+		of := diagnose.NewCase()
+		of.Idle = 0.5
+		line := diagnose.LoopLine{Seconds: 15, Asleep: c.asleep}
+		line.Kind, line.Own, line.Share = c.kind, recording.Place{File: "/train.py", Line: 9}, stoker.Interval{Low: 0.4, Point: 0.5, High: 0.6}
+		of.LoopLines = diagnose.LoopLines{Looks: 200, Seconds: 30, Lines: []diagnose.LoopLine{line}}
+		if held := findHeld(of); (held != nil) != c.want {
+			t.Errorf("%s: %v", name, held)
 		}
 	}
 }

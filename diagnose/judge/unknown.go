@@ -170,6 +170,9 @@ const littleWait = 0.03
 // heldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
 const heldMuch = 0.3
 
+// heldSaves is the share of a step that the device idles with it at least. [J] A gain of 15 %: less is not advised.
+const heldSaves = 0.13
+
 // standsOut returns the class of a finding that has much of a live run's steps where no rule decides, and its evidence.
 func standsOut(c *diagnose.Case) (diagnose.Class, []diagnose.Evidence) {
 	if held := findHeld(c); held != nil {
@@ -193,22 +196,46 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 		switch {
 		case f.Name == diagnose.FindingInterpreterLock:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalInterpreter, "%s", f.Text)
-		case f.Name == diagnose.FindingHiddenSync && f.Share >= heldMuch && f.Saves >= diagnose.LaunchTrigger:
+		case f.Name == diagnose.FindingHiddenSync && f.Share >= heldMuch && f.Saves >= heldSaves:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s", f.Text)
 		}
 	}
 	if held := heldByRanks(c); held != nil {
 		return held
 	}
+	if held := heldByAnswer(c); held != nil {
+		return held
+	}
 	return heldAtLine(c)
+}
+
+// ofAnswers are kinds of lines on which a thread sleeps until something else than its device answers.
+var ofAnswers = []diagnose.Kind{diagnose.Uploading, diagnose.Queries, diagnose.Subprocess, diagnose.Disk}
+
+// heldByAnswer returns the evidence that the launching thread of a run without steps sleeps for an answer at one line of
+// the program for most of the time in which the device idles.
+func heldByAnswer(c *diagnose.Case) []diagnose.Evidence {
+	if c.HasSteps || c.HasUnfedSteps || !(c.LoopLines.Looks >= diagnose.FewLooks) || !(c.Idle >= idleWhileHeld) {
+		return nil
+	}
+	for _, line := range c.LoopLines.Lines {
+		waits := slices.Contains(ofAnswers, line.Kind) && line.Own.File != "" && line.Asleep > line.Seconds/2
+		if waits && line.Share.Low >= partlyHeld && line.Share.Point >= c.Idle/2 {
+			return diagnose.AddEvidence(nil, line.Share.Point, "ratio", "thread.state",
+				"the launching thread waits in %s of its looks at %s, and the device idles %s of the time",
+				diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
+		}
+	}
+	return nil
 }
 
 // heldByRanks returns the evidence that a rank of whose job no step was seen mostly waits for the others at one line of
 // the program, and its device idles.
 func heldByRanks(c *diagnose.Case) []diagnose.Evidence {
 	line, found := c.LoopLines.FirstOf(diagnose.Collective)
+	much := line.Share.Low >= partlyHeld || line.Share.Low >= idleWhileHeld && line.Share.Point >= c.Idle/2
 	if !c.SeveralRanks || c.HasSteps || c.HasUnfedSteps || !found || line.Own.File == "" ||
-		!(c.LoopLines.Looks >= diagnose.FewLooks) || line.Share.Low < partlyHeld || !(c.Idle >= idleWhileHeld) {
+		!(c.LoopLines.Looks >= diagnose.FewLooks) || !much || !(c.Idle >= idleWhileHeld) {
 		return nil
 	}
 	return diagnose.AddEvidence(nil, line.Share.Point, "ratio", diagnose.SignalRanks,

@@ -19,7 +19,7 @@ func TestCutEdges(t *testing.T) {
 		"from 30 on":                 {func(at float64) bool { return at >= 30 }, 30, 40},
 		"from 37 on, a first batch":  {func(at float64) bool { return at >= 37 }, 20, 40},
 		"at first and from 30 on":    {func(at float64) bool { return at < 2 || at >= 30 }, 20, 40},
-		"until 38":                   {func(at float64) bool { return at <= 38 }, 20, 38},
+		"until 38":                   {func(at float64) bool { return at <= 38 }, 19, 38},
 		"until 30, then it hangs":    {func(at float64) bool { return at <= 30 }, 20, 40},
 		"from 25 to 38":              {func(at float64) bool { return 25 <= at && at <= 38 }, 25, 38},
 		"never":                      {func(float64) bool { return false }, 20, 40},
@@ -34,7 +34,7 @@ func TestCutEdges(t *testing.T) {
 		}
 		run := &recording.Run{Facts: recording.Facts{GPUs: []recording.GPU{{}}}, Series: []recording.Series{kernels}}
 		l := filler{Case: diagnose.NewCase(), run: run}
-		l.From, l.To = seconds/2, seconds
+		l.From, l.To = 0, seconds
 		if l.cutEdges(); l.From != c.from || l.To != c.to {
 			t.Errorf("%s: from %v to %v, want %v to %v", name, l.From, l.To, c.from, c.to)
 		}

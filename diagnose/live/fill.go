@@ -90,8 +90,7 @@ func (l filler) fillWindow() {
 	}
 	l.To = l.run.End()
 	newest, _ := l.run.Newest()
-	l.From = max(newest, l.To/2) // without steps the start cannot be told from the rest
-	l.Costs.Window.PID = findTrainer(l.run)
+	l.From, l.Costs.Window.PID = newest, findTrainer(l.run)
 	l.cutEdges()
 	l.Costs = measure.Measure(l.run, recording.Window{PID: l.Costs.Window.PID, Start: l.From, End: l.To})
 	device := measureUtil(l.run, l.From, l.To)
@@ -123,29 +122,45 @@ func (l filler) measureGlimpse() float64 {
 
 // Start values, seconds. [J]
 const (
-	longestExit = 3 // that a program takes at most to end once its device is done
-	leastLeft   = 5 // of a window, so that a first batch that was long in coming is no start
+	longestExit = 3   // that a program takes at most to end once its device is done
+	longestEnd  = 0.5 // the same of one that has ended, as a share of the time until then
+	leastLeft   = 5   // of a window, so that a first batch that was long in coming is no start
 )
 
-// cutEdges takes off the window what came before the device's first work, if there was none before, and what came
-// after its last, if that was shortly before the end: a start and an end that no steps tell from the rest.
+// cutEdges takes off the window what is no steady part of a run without steps: its first half, as the start cannot be
+// told from the rest, and what the device had no work in before that and after it.
 func (l filler) cutEdges() {
+	l.cutEnd()
+	l.From = max(l.From, l.To/2)
+	l.cutStart()
+}
+
+// cutEnd takes off the window what came after the device's last work, if that was shortly before the end: an end that no
+// steps tell from the rest. A program that has ended may take long to do so on a busy machine.
+func (l filler) cutEnd() {
+	_, last := l.findWorks()
+	if ended := l.run.Facts.Exit != nil && l.To-last <= (last-l.From)*longestEnd; ended || l.To-last <= longestExit {
+		l.To = last
+	}
+}
+
+// cutStart takes off it what came before the device's first work, if there was none before.
+func (l filler) cutStart() {
+	if first, _ := l.findWorks(); l.To-first >= leastLeft {
+		l.From = max(l.From, first)
+	}
+}
+
+// findWorks returns when the judged device first and last worked in the window, about as much as it does there; NaN if
+// it did not.
+func (l filler) findWorks() (first, last float64) {
 	_, subject := l.findGPU()
 	kernels := l.run.KernelSeries(subject)
 	if kernels == nil {
-		return
+		return math.NaN(), math.NaN()
 	}
 	works := stat.Quantile(kernels.Between(l.From, l.To).V, 0.9) / 2
-	if !(works > 0) {
-		return
-	}
-	first, last := findWork(kernels, l.To, func(v float64) bool { return v >= works })
-	if l.To-last <= longestExit {
-		l.To = last
-	}
-	if l.To-first >= leastLeft {
-		l.From = max(l.From, first)
-	}
+	return findWork(kernels, l.To, func(v float64) bool { return v > 0 && v >= works })
 }
 
 // findWork returns when a device first and last worked until a moment; NaN if it did not.

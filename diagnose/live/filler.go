@@ -34,14 +34,19 @@ func (l filler) countCores() float64 {
 // fewSteps is the number of steps below which a verdict says how little it saw. [J]
 const fewSteps = 20
 
-// findTrainer is the first trainer's process, 0 without one.
-func findTrainer(run *recording.Run) int {
+// findTrainer is the first trainer's process that has a device: one that only starts the ranks has none. It is the first
+// trainer if none has one, and 0 without one.
+func findTrainer(run *recording.Run) (pid int) {
 	for _, p := range run.Facts.Processes {
-		if p.Role == recording.RoleTrainer {
+		switch {
+		case p.Role != recording.RoleTrainer:
+		case p.Device >= 0:
 			return p.PID
+		case pid == 0:
+			pid = p.PID
 		}
 	}
-	return 0
+	return pid
 }
 
 // measureUtil is for how much of the time kernels ran on the device that was used most.

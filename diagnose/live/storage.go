@@ -162,6 +162,13 @@ func (l filler) askStorage() diagnose.Quantity {
 	return q
 }
 
+// waitsByItself reports whether what comes over a network is no data set: passes without a loader wait for their next
+// job, and the lines of a loop that is not seen in steps tell what it asks for.
+func (l filler) waitsByItself() bool {
+	passes := l.HasUnfedSteps && l.Grounds.Program == diagnose.Inference
+	return passes || !l.HasSteps && !l.HasUnfedSteps && len(l.run.Facts.Loaders) == 0 && l.LoopLines.Looks >= diagnose.FewLooks
+}
+
 func (l filler) shareOnStorage() float64 {
 	k := l.Costs
 	if k.Split != nil {
@@ -175,8 +182,8 @@ func (l filler) shareOnStorage() float64 {
 		return math.NaN()
 	}
 	remote := k.Remote
-	if m := l.findMount(); l.HasUnfedSteps && l.Grounds.Program == diagnose.Inference && (m == nil || !m.Remote) {
-		remote = 0 // passes without a loader wait there for their next job, which is no data set
+	if m := l.findMount(); l.waitsByItself() && (m == nil || !m.Remote) {
+		remote = 0
 	}
 	return min(1, (k.OnDisk+remote)/fetching)
 }
