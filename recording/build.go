@@ -258,6 +258,7 @@ func (b *builder) finish() *Run {
 	run.tellSkipping()
 	run.Steps = dropQuickPasses(run.Steps)
 	tellEvaluation(run.Steps)
+	tellNamed(run.Steps, run.Facts.Loaders)
 	tellInterruptions(run.Steps)
 	tellTraced(run.Steps, run.Facts.Captures)
 	return &run

@@ -105,6 +105,26 @@ func dropQuickPasses(steps []Step) []Step {
 	})
 }
 
+// tellNamed marks as evaluation the passes over a loader that a function asks which evaluates, by its name, if another
+// loader trains and no optimizer is visible.
+func tellNamed(steps []Step, loaders []Loader) {
+	named := map[pass]bool{}
+	for _, l := range loaders {
+		named[pass{pid: l.PID, loader: l.ID}] = Place{File: l.Where, Function: l.Function}.Evaluates()
+	}
+	trains, optimizes := map[int]bool{}, map[int]bool{}
+	for _, s := range steps {
+		optimizes[s.PID] = optimizes[s.PID] || s.Optimized > 0
+		trains[s.PID] = trains[s.PID] || s.Phase == Train && s.Loader != OwnLoop && !named[pass{pid: s.PID, loader: s.Loader}]
+	}
+	for i := range steps {
+		s := &steps[i]
+		if s.Phase == Train && named[pass{pid: s.PID, loader: s.Loader}] && trains[s.PID] && !optimizes[s.PID] {
+			s.Phase = Evaluate
+		}
+	}
+}
+
 // tellInterruptions marks what interrupts an epoch as evaluation: a whole pass over another
 // loader, now and then, between two batches of the main loader, during which no optimizer
 // steps. If no optimizer is visible, only this distinguishes evaluation every n steps from

@@ -132,6 +132,28 @@ func TestStepWithoutPeriodGoesWithItsPass(t *testing.T) {
 	}
 }
 
+// A loader that a function asks which evaluates by its name evaluates, if another one trains and no optimizer is seen.
+func TestTellNamed(t *testing.T) {
+	both := []Loader{{PID: 1, ID: 1, Where: "/train.py:90", Function: "main"}, {PID: 1, ID: 2, Where: "/train.py:40", Function: "ASR.evaluate"}}
+	for name, c := range map[string]struct {
+		loaders   []Loader
+		optimized float64
+		want      Phase
+	}{
+		"evaluates": {both, math.NaN(), Evaluate}, "an optimizer": {both, 1, Train}, "unnamed": {both[:1], math.NaN(), Train},
+		"all": {[]Loader{both[1], {PID: 1, ID: 1, Where: "/train.py:90", Function: "test"}}, math.NaN(), Train},
+	} {
+		steps := []Step{
+			{PID: 1, Loader: 1, Phase: Train, Optimized: c.optimized},
+			{PID: 1, Loader: 2, Phase: Train, Optimized: math.NaN()},
+		}
+		tellNamed(steps, c.loaders)
+		if steps[0].Phase != Train || steps[1].Phase != c.want {
+			t.Errorf("%s: %s and %s, want %s", name, steps[0].Phase, steps[1].Phase, c.want)
+		}
+	}
+}
+
 // Steps during a trace by the hook are marked. Steps of other processes are not, nor those
 // during a trace by libkineto's daemon, whose start is unknown.
 func TestStepsOfATrace(t *testing.T) {

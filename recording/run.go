@@ -241,9 +241,10 @@ type Loader struct {
 	Changes  bool     `json:"changes,omitempty"`   // the program changes the data set between epochs
 	// attributes of the data set that are generators of random numbers: each worker has a copy
 	Generators []string `json:"generators,omitempty"`
-	Anew       bool     `json:"anew,omitempty"`  // the program creates it repeatedly, as in each epoch
-	Where      string   `json:"where,omitempty"` // user's file:line
-	Call       string   `json:"call,omitempty"`  // absolute file:line that created it
+	Anew       bool     `json:"anew,omitempty"`     // the program creates it repeatedly, as in each epoch
+	Where      string   `json:"where,omitempty"`    // user's file:line
+	Function   string   `json:"function,omitempty"` // user's, which iterates it there
+	Call       string   `json:"call,omitempty"`     // absolute file:line that created it
 	Start      string   `json:"start_method,omitempty"`
 
 	BatchBytes float64 `json:"batch_bytes,omitempty"` // as the loop receives it

@@ -77,6 +77,7 @@ type hookRecord struct {
 	Generators        []string `json:"generators"`
 	File              string   `json:"file"`
 	Line              int      `json:"line"`
+	Function          string   `json:"function"`
 	CallFile          string   `json:"call_file"`
 	CallLine          int      `json:"call_line"`
 	OnDevice          *bool    `json:"normalize_on_device"`
@@ -277,7 +278,7 @@ func (r *hookRecord) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
 		&r.File, &r.CallFile, &r.Split, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
-		&r.Type, &r.About, &r.Framework, &r.At, &r.Node,
+		&r.Type, &r.About, &r.Framework, &r.At, &r.Node, &r.Function,
 	} {
 		*text = safe.Text(*text, maxText)
 	}

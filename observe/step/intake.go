@@ -309,7 +309,7 @@ func (in *Intake) addLoader(p *Process, r *hookRecord) bool {
 		l.Samples = *r.Length
 	}
 	if r.File != "" {
-		l.Where = fmt.Sprintf("%s:%d", r.File, r.Line)
+		l.Where, l.Function = fmt.Sprintf("%s:%d", r.File, r.Line), r.Function
 	}
 	if r.CallFile != "" {
 		l.Call = fmt.Sprintf("%s:%d", r.CallFile, r.CallLine)
