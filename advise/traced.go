@@ -46,7 +46,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 			continue
 		}
 		g.bound(&fix)
-		if most < leastGain {
+		if most < leastGain || a.verdict.Device < 0 && most < leastBusy {
 			plan.Rejected = append(plan.Rejected, Rejected{Name: name, Why: atMostWorth(most)})
 			continue
 		}
@@ -57,6 +57,10 @@ func (a adviser) proposeTraced(plan *Plan) {
 	plan.Fixes = append(plan.Fixes, fixes...)
 	slices.SortStableFunc(plan.Fixes, func(f, g Fix) int { return cmp.Compare(learns(f), learns(g)) })
 }
+
+// leastBusy is the bound of a live run's gain below which the device is busy enough. [J] Idle time is all that is known
+// there, and a part of it stays: a busy machine, or what else the host has to do, makes a tenth of it.
+const leastBusy = 1.15
 
 // inWords are what findings advise in the words of other frameworks than PyTorch, and the setting with the same aim.
 var inWords = map[string]struct {

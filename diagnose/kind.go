@@ -55,6 +55,7 @@ const (
 	Converting   Kind = "converting" // copies, or other types
 	Elements     Kind = "elements"   // a loop of Python over them
 	Spectra      Kind = "spectra"    // of sound
+	Filtering    Kind = "filtering"  // or resampling, of signals
 	Targets      Kind = "targets"    // made of labels
 	Negatives    Kind = "negatives"  // drawn for positive samples
 	Graphs       Kind = "graphs"     // built or walked through
@@ -90,6 +91,8 @@ const (
 	Locking     Kind = "lock"
 	SaveQueue   Kind = "save-queue"  // an earlier checkpoint is written by another thread or process
 	Preparing   Kind = "preparing"   // data, in the loop itself
+	Augmenting  Kind = "augmenting"  // a batch, in the loop itself
+	Callback    Kind = "callback"    // of a trainer, after a step
 	Disk        Kind = "disk"        // blocks on one
 	Pausing     Kind = "pause"       // asleep in what nothing names
 	Forking     Kind = "forking"     // a process for each job, which is waited for
@@ -358,6 +361,11 @@ var kindWords = map[Kind][2]string{
 		"read the part that is used alone (soundfile.read(start=, frames=), torchaudio.load(frame_offset=, num_frames=)), and cut it " +
 			"before you resample. Store it once at the rate that is used, as WAV or FLAC. Or resample the whole batch on the device",
 	},
+	Filtering: {
+		"signals are resampled or filtered",
+		"store them once at the rate that is used, and filtered, if nothing of it is random. What is: cut the part that is " +
+			"used first, and work on float32, or on the whole batch on the device (torchaudio.functional takes tensors there)",
+	},
 	Volumes: {
 		"volumes or slides are read",
 		"store them once as arrays without compression, and read the part that is used (np.load(path, mmap_mode=\"r\"), Zarr with " +
@@ -573,6 +581,16 @@ var kindWords = map[Kind][2]string{
 			"worker processes, which run ahead of the loop: in a DataLoader's __getitem__ or collate_fn, if it has " +
 			"one. What takes tensors may come after the batch is on the device. Rows of a table that fits there, as features of " +
 			"nodes: keep it on the device and index it there",
+	},
+	Augmenting: {
+		"batches are augmented or mixed on the host, in the loop itself",
+		"copy the batch to the device first, as uint8, and augment it there, whole (torchvision.transforms.v2 and MixUp take " +
+			"tensors there, kornia). Or in worker processes: in the DataLoader's collate_fn, or in __getitem__",
+	},
+	Callback: {
+		"a callback works on the host after a step",
+		"call it every so many steps, or once an epoch, if only logs need it. What the next step does not need: in a thread or a " +
+			"process. What it needs: by calls on whole arrays (NumPy, torch), on the device if values come from there",
 	},
 	Pausing: {
 		"the loop sleeps (a request, a timer, a file, another program)",

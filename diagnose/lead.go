@@ -46,6 +46,8 @@ func (l *Lead) Title() string {
 		return "evaluation waits for its batches"
 	case l.Name == RowEvaluation && math.IsNaN(l.Idle):
 		return "evaluation takes much of the run"
+	case l.Name == RowEvaluation && l.Line.Kind == OnHost:
+		return "evaluation computes on the CPU, and the device idles"
 	case l.Name == RowEvaluation:
 		return "evaluation leaves the device idle"
 	case l.Name == RowCheckpoint:
@@ -59,6 +61,9 @@ func (l *Lead) Title() string {
 	case l.Name == RowSkipping:
 		return "batches are fetched and thrown away"
 	case l.Name == RowStartUp:
+		if l.Share < LeadingOnceShare {
+			return "starting takes much of the run"
+		}
 		return "starting takes most of the run"
 	case l.Line.Kind == "":
 		return "the device waits for what the loop does between its steps"
@@ -168,7 +173,8 @@ func (l *Lead) Advice() string {
 	if l.Name == RowEvaluation && l.Line.Kind == Syncing {
 		return "add up on the device what each batch gives, as the loss and the hits, and read it once, at the end: after " +
 			"each read nothing is queued, and the device idles. Larger batches have fewer of them, and evaluation keeps " +
-			"nothing for backward"
+			"nothing for backward. A search that goes on by each value: for all of a batch together, or greedy. Any " +
+			"evaluation: less often, or on fewer samples"
 	}
 	if l.Name == RowBetween && l.Every > 1 && slices.Contains(onceAtEdges, l.Line.Kind) {
 		advice := "do it less often, with only what is new since the last time, or, if the next step does not need its " +

@@ -43,7 +43,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		return nil
 	}
 	if !c.HasSteps && !c.HasUnfedSteps && l.Find(diagnose.RowEdge).Line.Kind != diagnose.Iterating {
-		return cmp.Or(findLeadOfStart(l), findLeadOfEvaluation(l)) // without steps there is nothing to compare with
+		return cmp.Or(findLeadOfStart(l, diagnose.LeadingOnceShare), findLeadOfEvaluation(l)) // without steps there is nothing to compare with
 	}
 	steps := stat.Or(max(lossOf(l, diagnose.RowTraining), lossOf(l, diagnose.RowInference)), 0)
 	var best *diagnose.Row
@@ -52,6 +52,9 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		if canLead(l, r, class) && r.Saves > steps && (best == nil || r.Saves > best.Saves) {
 			best = r
 		}
+	}
+	if best == nil && class.Is(diagnose.GPUBound) { // nothing else can be won
+		return findLeadOfStart(l, startOfBusy)
 	}
 	if best == nil {
 		return nil
@@ -123,10 +126,14 @@ func exchanges(c *diagnose.Case) bool {
 	})
 }
 
-// findLeadOfStart returns the start of a run that had hardly begun to train, if a line of the program took most of it.
-func findLeadOfStart(l diagnose.Ledger) *diagnose.Lead {
+// startOfBusy is the share of a run that starts slowly, from which the start is what it loses most if its device is busy
+// from then on. [J]
+const startOfBusy = 0.3
+
+// findLeadOfStart returns the start of a run, if it has some share of it, and a line of the program took most of that.
+func findLeadOfStart(l diagnose.Ledger, least float64) *diagnose.Lead {
 	start, slow := startsSlowly(l)
-	if !slow || start.Share < diagnose.LeadingOnceShare {
+	if !slow || start.Share < least {
 		return nil
 	}
 	start.Saves *= start.LineShare

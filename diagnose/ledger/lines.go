@@ -69,6 +69,9 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 	}
 	if line, seconds := f.busiest(seen.Lines, r); often*seconds >= diagnose.NamedLine*r.Idle {
 		r.Line, r.LineShare = line.Line, min(1, often*line.Seconds/r.Seconds)
+		if computesOnHost(line, r) {
+			r.Line.Kind = diagnose.OnHost
+		}
 		return
 	}
 	read, found := seen.FirstOf(diagnose.DeviceWait)
@@ -76,6 +79,16 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 		r.Line, r.LineShare = read.Line, min(1, often*read.Seconds/r.Seconds)
 		r.Line.Kind = diagnose.Syncing
 	}
+}
+
+// noKernels is the share of a row in which the device idles, from which calls of a model that have most of it compute on
+// the CPU. [J] Launching takes the host some times as long as the smallest kernel, not twenty times.
+const noKernels = 0.95
+
+// computesOnHost reports whether a line calls modules of a model that compute on the CPU in a row's time.
+func computesOnHost(line diagnose.LoopLine, r *diagnose.Row) bool {
+	return line.Kind == diagnose.Launching && strings.HasPrefix(line.Call.File, "torch/nn/") &&
+		r.LineShare >= mostlyWork && r.Idle >= noKernels*r.Seconds
 }
 
 // busiest is the line of the program on which a row's thread is at work most, and the seconds of its function.
@@ -460,7 +473,12 @@ func (f *filler) followToLateRank(wait diagnose.LoopLine) diagnose.LoopLine {
 		if rank.PID == f.Costs.Window.PID {
 			continue
 		}
-		for _, line := range live.FindLoopLines(f.run, rank.PID, f.From, f.To).Lines {
+		all := live.FindLoopLines(f.run, rank.PID, f.From, f.To)
+		if all.Evaluating >= workOfLateRank*wait.Seconds {
+			line := diagnose.Line{Own: all.Evaluation, Kind: diagnose.Evaluating, Share: wait.Share}
+			return diagnose.LoopLine{Line: line, Seconds: all.Evaluating}
+		}
+		for _, line := range all.Lines {
 			works := line.Own.File != "" && line.Kind != diagnose.Collective && !slices.Contains(beside, line.Kind)
 			if works && line.Seconds >= workOfLateRank*wait.Seconds {
 				return line

@@ -95,9 +95,11 @@ var knownBy = []struct {
 		[]string{"PIL/Image.py"},
 		[]string{"__array_interface__", "tobytes", "fromarray", "frombuffer"},
 	},
+	{diagnose.Sound, []string{"torchaudio/", "librosa/", "audiomentations/"}, []string{"resample", "Resample"}},
+	{diagnose.Filtering, []string{"scipy/signal/"}, nil},
 	{diagnose.Augmentation, []string{
 		"torchvision/transforms/", "PIL/", "albumentations/", "albucore/", "kornia/", "imgaug/", "monai/transforms/",
-		"torchio/", "torchaudio/", "scipy/ndimage/", "scipy/signal/",
+		"torchio/", "torchaudio/", "scipy/ndimage/",
 		"skimage/", "librosa/", "audiomentations/",
 	}, nil},
 	{

@@ -62,6 +62,7 @@ func TestKindsAndPlaces(t *testing.T) {
 		{stack: places("/a.py Views.__getitem__", "concurrent/futures/thread.py ThreadPoolExecutor.submit"), kind: diagnose.Threads, own: "Views.__getitem__", call: "ThreadPoolExecutor.submit"},
 		{stack: places("/a.py Bend.transform", "numpy/_core/fromnumeric.py sort"), kind: diagnose.Sorting, own: "Bend.transform", call: "sort"},
 		{stack: places("/a.py Masks.__getitem__", "numpy/lib/_function_base_impl.py vectorize.__call__"), kind: diagnose.Elements, own: "Masks.__getitem__", call: "vectorize.__call__"},
+		{stack: places("/a.py Speech.__getitem__", "scipy/signal/_signaltools.py resample_poly"), kind: diagnose.Filtering, own: "Speech.__getitem__", call: "resample_poly"},
 		{stack: places("/a.py Masks.__getitem__", "PIL/Image.py Image.getpixel"), kind: diagnose.Elements, own: "Masks.__getitem__", call: "Image.getpixel"},
 		{stack: places("/a.py Low.degrade", "PIL/ImageFile.py ImageFile.load"), kind: diagnose.Augmentation, own: "Low.degrade", call: "ImageFile.load"},
 		{stack: places("/a.py Arrays.__getitem__", "fsspec/spec.py AbstractFileSystem.glob", "fsspec/implementations/local.py LocalFileSystem.ls"), kind: diagnose.Reading, own: "Arrays.__getitem__", call: "AbstractFileSystem.glob"},

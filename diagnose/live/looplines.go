@@ -112,7 +112,7 @@ var loopBy = kindsByFile{
 	{diagnose.Compiling, []string{"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/_functorch/", "torch/jit/"}},
 	{diagnose.Profiling, []string{"torch/profiler/"}}, // record_function, which all may call, is in torch/autograd
 	{diagnose.Anomalies, []string{"torch/fx/traceback.py"}},
-	{diagnose.Plotting, []string{"matplotlib/", "seaborn/", "plotly/"}},
+	{diagnose.Plotting, []string{"matplotlib/", "seaborn/", "plotly/", "PIL/ImageDraw"}},
 	{diagnose.Logging, []string{
 		"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "torch/utils/tensorboard/", "tensorboard/",
 		"tensorboardX/",
@@ -379,7 +379,7 @@ var byName = []nameRow{
 	{diagnose.Logging, regexp.MustCompile(`(?i)logger|logging|tensorboard|summary_?writer|progress_?bar|` +
 		`(?:^|[._])log(?:$|\.|_(?:metric|scalar|histogram|image|stat|grad|weight|param|value|step|to|loss|train|artifact))|` +
 		`(?:^|[._])(?:get|make|collect|write)_logs?$`)},
-	{diagnose.Plotting, regexp.MustCompile(`(?i)(?:^|[._])(?:plot|draw_?(?:figure|plot|image|curve)s?)(?:$|_|s$)|` +
+	{diagnose.Plotting, regexp.MustCompile(`(?i)(?:^|[._])(?:plot|(?:draw|save|update)_?(?:fig(?:ure)?|plot|image|curve|chart)s?)(?:$|_|s$)|` +
 		`(?:^|\.)Figure\.|Plot(?:s|ter|ting)?\.|visuali[sz]e`)},
 	{diagnose.Rewarding, regexp.MustCompile(`(?i)rewards?(?:_?fn|_?func(?:tion)?s?)?$|reward_?(?:manager|worker)|` +
 		`score_(?:completions?|responses?|rollouts?)`)},
@@ -395,6 +395,7 @@ var byName = []nameRow{
 	{diagnose.Clustering, regexp.MustCompile(`(?i)k_?means|centroid|(?:^|[._])cluster|(?:^|[._])(?:pca|whiten|zca)(?:$|_)`)},
 	{diagnose.Masks, regexp.MustCompile(`(?i)(?:calculate|calc|compute|make|build|get|create|generate)_\w*(?:mask|position\w*|bias|alibi|rotary)s?$|` +
 		`(?:causal|attention|attn|padding|subsequent)_masks?$|positional_encoding`)},
+	{diagnose.Callback, regexp.MustCompile(`(?:^|[._])(?:on_(?:\w+_)?end|after_(?:\w+_)?(?:iter|step|epoch))$`)},
 }
 
 // kindOfNames tells what the program's own code does on the host by its names; "" unknown.
@@ -417,7 +418,8 @@ var loopWaits = map[diagnose.Kind]diagnose.Kind{
 
 // stepNames are kinds of the program's own work in its steps, by the innermost function's name. [J]
 var stepNames = slices.Concat([]nameRow{
-	{diagnose.Preparing, regexp.MustCompile(`(?i)collate|pre_?process|batchify|augment|mosaic|mix_?up|cut_?(?:mix|out)|` +
+	{diagnose.Augmenting, regexp.MustCompile(`(?i)augment|mosaic|mix_?up|cut_?(?:mix|out)`)},
+	{diagnose.Preparing, regexp.MustCompile(`(?i)collate|pre_?process|batchify|` +
 		`(?:prepare|make|build|load|get|next|fetch)_?(?:batch|data|inputs?|samples?)(?:$|_)|` +
 		`(?:load|get|slice|gather|fetch)_(?:sub)?(?:tensor|feature|embedding)s?$`)},
 }, madeNames)

@@ -46,6 +46,9 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Plotting, places("/train.py Figure.draw", "PIL/Image.py Image.resize")},
 		{diagnose.Plotting, places("/train.py plot_losses")},
 		{diagnose.HostCode, places("/train.py draw")},
+		{diagnose.Plotting, places("/train.py show", "PIL/ImageDraw.py ImageDraw.line")},
+		{diagnose.Plotting, places("/train.py History.save_figure", "PIL/Image.py Image.resize")},
+		{diagnose.Callback, places("/train.py Shown.on_train_batch_end", "PIL/Image.py Image.resize")},
 		{diagnose.Acting, places("/train.py MLPPolicy.get_action", "torch/distributions/categorical.py Categorical.sample")},
 		{diagnose.HostCode, places("/train.py action_space")},
 		{diagnose.HostCode, places("/train.py rewarded")},
@@ -116,6 +119,7 @@ func TestKindOfNames(t *testing.T) {
 		"collate_batch": diagnose.Preparing, "next_batch": diagnose.Preparing, "nextafter": diagnose.HostCode,
 		"reload_settings": diagnose.Configuring, "GPT2Config.to_dict": diagnose.HostCode, "rotate_boxes": diagnose.HostCode, "remove_old_checkpoints": diagnose.Tidying,
 		"make_heatmaps": diagnose.Targets, "sample_negatives": diagnose.Negatives,
+		"mixup_data": diagnose.Augmenting, "Hook.after_train_iter": diagnose.Callback, "on_weekend": diagnose.HostCode,
 	} {
 		for _, native := range []string{"", "tolist"} {
 			if got := kindOfLoop(recording.Stack{Places: places("/train.py " + function), Native: native}); got != want && native == "" ||
