@@ -20,7 +20,7 @@ import (
 func (a adviser) leadWith(plan Plan) Plan {
 	lead := a.verdict.Lead
 	if lead == nil {
-		return a.evaluateLess(plan)
+		return a.shortenOwn(a.evaluateLess(plan))
 	}
 	if lead.Class == diagnose.WaitsOutside {
 		return Plan{} // no input is no fault of the program
@@ -70,6 +70,32 @@ func (a adviser) leadWith(plan Plan) Plan {
 	if lead.Name == diagnose.RowBetween && !syncing {
 		plan = a.doubtReads(plan, a.verdict.Ledger.Recurring()/lead.Seconds)
 	}
+	return plan
+}
+
+// shortenOwn proposes to shorten the program's own work that costs most beside the steps, if other programs have the
+// cores: it is there on a free machine as well.
+func (a adviser) shortenOwn(plan Plan) Plan {
+	all := a.verdict.Ledger.Recurring()
+	if a.verdict.Class != diagnose.Neighbour || !(all > 0) || len(plan.Fixes) > 0 && plan.Fixes[0].Name == diagnose.SlowTransform {
+		return plan
+	}
+	own := diagnose.Row{Saves: diagnose.LeadingUnknown * all}
+	for _, r := range a.verdict.Ledger.Rows {
+		work := r.Name == diagnose.RowBetween || r.Name == diagnose.RowCheckpoint
+		if work && r.IsOwnWork() && !r.Line.Kind.IsWait() && r.Line.Kind != diagnose.Launching && r.Saves > own.Saves {
+			own = r
+		}
+	}
+	lead := diagnose.Lead{Row: own, Class: diagnose.ClassOfRow(own.Name), Every: math.NaN()}
+	if own.Line.Own.File == "" || slices.ContainsFunc(plan.Fixes, func(f Fix) bool { return strings.HasSuffix(f.Title, own.Line.String()) }) {
+		return plan
+	}
+	plan.Fixes = append(plan.Fixes, Fix{
+		Name: string(own.Name), Title: lead.Advice(), At: own.Line.Short(), Effort: Code, Risk: riskOfLine(own.Line.Kind),
+		Forecast: predict.NoForecast(), Run: stoker.Interval{Low: 1, Point: math.NaN(), High: atRemoval(own.Saves / all)},
+		Notes: []string{own.Line.Kind.Words() + ": " + own.Line.String()},
+	})
 	return plan
 }
 

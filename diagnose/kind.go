@@ -569,7 +569,8 @@ var kindWords = map[Kind][2]string{
 		"waiting for a lock, a queue or another thread",
 		"let the other thread or process run ahead of the loop (a queue of several), if it needs nothing of this " +
 			"step. If it does, as an environment its action: several of them in a process, so that a message " +
-			"carries more, or in this one if they answer fast. Do less while the lock is held",
+			"carries more, or in this one if they answer fast. A thread that is never ahead: less work in it, or several " +
+			"processes (Python code), or threads (NumPy, files). Do less while the lock is held",
 	},
 	Disk: {
 		"a line reads or writes a file and waits for the disk",

@@ -26,6 +26,14 @@ func TestFindHeld(t *testing.T) {
 			t.Errorf("%+v is found of a server", c)
 		}
 	}
+	for idle, found := range map[float64]bool{0.4: true, 0.25: false} { // 0.2 of it for input
+		of := diagnose.NewCase()
+		of.Idle, of.Stall = idle, 0.2
+		of.Findings = []diagnose.Finding{{Name: diagnose.FindingManyReads, Share: 0.5}}
+		if (findHeld(of) != nil) != found {
+			t.Errorf("many reads, and %v idle: %v", idle, findHeld(of))
+		}
+	}
 	of := diagnose.NewCase()
 	of.Findings = []diagnose.Finding{{Name: diagnose.FindingInterpreterLock, Share: 0.4}}
 	if held := findHeld(of); len(held) != 1 || held[0].Signal != diagnose.SignalInterpreter {

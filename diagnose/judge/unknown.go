@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/rules"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
@@ -170,8 +171,8 @@ const littleWait = 0.03
 // heldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
 const heldMuch = 0.3
 
-// heldSaves is the share of a step that the device idles with it at least. [J] A gain of 15 %: less is not advised.
-const heldSaves = 0.13
+// heldSaves is the share of a step that the device idles with it at least. [J] A gain of an eighth: less is not advised.
+const heldSaves = 1.0 / 9
 
 // standsOut returns the class of a finding that has much of a live run's steps where no rule decides, and its evidence.
 func standsOut(c *diagnose.Case) (diagnose.Class, []diagnose.Evidence) {
@@ -198,6 +199,9 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalInterpreter, "%s", f.Text)
 		case f.Name == diagnose.FindingHiddenSync && f.Share >= heldMuch && f.Saves >= heldSaves:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s", f.Text)
+		case f.Name == diagnose.FindingManyReads && f.Share >= heldMuch && c.Idle-stat.Or(c.Stall, 0) >= heldSaves:
+			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s: %s of the time at most", f.Text,
+				quantity.Percent(c.Idle-stat.Or(c.Stall, 0)))
 		}
 	}
 	if held := heldByRanks(c); held != nil {

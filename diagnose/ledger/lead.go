@@ -53,7 +53,8 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 			best = r
 		}
 	}
-	if best == nil && class.Is(diagnose.GPUBound) { // nothing else can be won
+	start := l.Find(diagnose.RowStartUp)
+	if best == nil && class.Is(diagnose.GPUBound) && start.Share*start.LineShare >= startOfBusy { // nothing else can be won
 		return findLeadOfStart(l, startOfBusy)
 	}
 	if best == nil {
@@ -126,8 +127,8 @@ func exchanges(c *diagnose.Case) bool {
 	})
 }
 
-// startOfBusy is the share of a run that starts slowly, from which the start is what it loses most if its device is busy
-// from then on. [J]
+// startOfBusy is the share of a run that a line of the program takes before its first step, from which that is what it
+// loses most if its device is busy from then on. [J]
 const startOfBusy = 0.3
 
 // findLeadOfStart returns the start of a run, if it has some share of it, and a line of the program took most of that.
