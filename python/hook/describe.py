@@ -129,8 +129,7 @@ def settings_of(loader, iterator):
     settings["iterable"] = iterable
     settings["length"] = None if iterable else _length(own.get("sampler"), dataset)
     settings["shuffle"] = None if iterable or loader is None else _shuffles(own.get("sampler"), batch_sampler)
-    settings["file"], settings["line"] = users_line()
-    settings["function"] = _users_function()
+    settings["file"], settings["line"], settings["function"] = _users_place()
     settings["call_file"], settings["call_line"] = calls.get(loader) or (None, None)
     settings.update(_reading(loader, own))
     # A batch surely has batch_size samples where torch's own sampler makes the batches and the last short one is dropped.
@@ -261,25 +260,22 @@ def _shuffles(sampler, batch_sampler):
 
 def users_line(own=True):
     """File and line of the innermost frame that is neither ours nor of a loader's package; its own: nor of any that is installed, if there is one."""
-    frame = _users_frame(own)
-    return (None, None) if frame is None else (frame.f_code.co_filename[:500], frame.f_lineno)
+    return _users_place(own)[:2]
 
 
-def _users_function():
-    """The name of the function whose line users_line tells; with its class from Python 3.11 on."""
-    code = getattr(_users_frame(True), "f_code", None)
-    return None if code is None else getattr(code, "co_qualname", code.co_name)[:200]
-
-
-def _users_frame(own):
-    frame, found = sys._getframe(2), None
+def _users_place(own=True):
+    """The same, and the name of the function, with its class from Python 3.11 on."""
+    frame = sys._getframe(1)
+    found = None, None, None
     while frame is not None:
         package = str(frame.f_globals.get("__name__")).partition(".")[0]
         if not guard.is_ours(frame) and package not in packages:
-            if not own or not is_installed(frame.f_code.co_filename[:500]):
-                return frame
-            if found is None:
-                found = frame
+            code = frame.f_code
+            place = code.co_filename[:500], frame.f_lineno, getattr(code, "co_qualname", code.co_name)[:200]
+            if not own or not is_installed(place[0]):
+                return place
+            if found[0] is None:
+                found = place
         frame = frame.f_back
     return found
 

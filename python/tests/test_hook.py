@@ -368,6 +368,7 @@ class Protocol(FakeCase):
         result = self.silent(self.run_program(WRAPPED + textwrap.dedent(LOOP) + "for batch in progress.bar(DataLoader(data, 3)):\n    optimizer.step()\n"), "")
         (loader,) = result.of("loader")
         self.assertEqual(os.path.basename(loader["file"]), "program.py", loader)
+        self.assertEqual(loader["function"], "<module>", loader)
 
     def test_records_of_a_loop(self):
         result = self.silent(
