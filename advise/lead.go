@@ -77,7 +77,8 @@ func (a adviser) leadWith(plan Plan) Plan {
 // cores: it is there on a free machine as well.
 func (a adviser) shortenOwn(plan Plan) Plan {
 	all := a.verdict.Ledger.Recurring()
-	if a.verdict.Class != diagnose.Neighbour || !(all > 0) || len(plan.Fixes) > 0 && plan.Fixes[0].Name == diagnose.SlowTransform {
+	named := len(plan.Fixes) > 0 && plan.Fixes[0].Name == diagnose.SlowTransform
+	if a.verdict.Class != diagnose.Neighbour || !(all > 0) || named {
 		return plan
 	}
 	own := diagnose.Row{Saves: diagnose.LeadingUnknown * all}
@@ -88,12 +89,14 @@ func (a adviser) shortenOwn(plan Plan) Plan {
 		}
 	}
 	lead := diagnose.Lead{Row: own, Class: diagnose.ClassOfRow(own.Name), Every: math.NaN()}
-	if own.Line.Own.File == "" || slices.ContainsFunc(plan.Fixes, func(f Fix) bool { return strings.HasSuffix(f.Title, own.Line.String()) }) {
+	same := func(f Fix) bool { return strings.HasSuffix(f.Title, own.Line.String()) }
+	if own.Line.Own.File == "" || slices.ContainsFunc(plan.Fixes, same) {
 		return plan
 	}
 	plan.Fixes = append(plan.Fixes, Fix{
-		Name: string(own.Name), Title: lead.Advice(), At: own.Line.Short(), Effort: Code, Risk: riskOfLine(own.Line.Kind),
-		Forecast: predict.NoForecast(), Run: stoker.Interval{Low: 1, Point: math.NaN(), High: atRemoval(own.Saves / all)},
+		Name: string(own.Name), Title: lead.Advice(), At: own.Line.Short(),
+		Effort: Code, Risk: riskOfLine(own.Line.Kind), Forecast: predict.NoForecast(),
+		Run:   stoker.Interval{Low: 1, Point: math.NaN(), High: atRemoval(own.Saves / all)},
 		Notes: []string{own.Line.Kind.Words() + ": " + own.Line.String()},
 	})
 	return plan

@@ -115,7 +115,8 @@ func tellNamed(steps []Step, loaders []Loader) {
 	trains, optimizes := map[int]bool{}, map[int]bool{}
 	for _, s := range steps {
 		optimizes[s.PID] = optimizes[s.PID] || s.Optimized > 0
-		trains[s.PID] = trains[s.PID] || s.Phase == Train && s.Loader != OwnLoop && !named[pass{pid: s.PID, loader: s.Loader}]
+		other := s.Loader != OwnLoop && !named[pass{pid: s.PID, loader: s.Loader}]
+		trains[s.PID] = trains[s.PID] || other && s.Phase == Train
 	}
 	for i := range steps {
 		s := &steps[i]

@@ -171,7 +171,8 @@ const littleWait = 0.03
 // heldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
 const heldMuch = 0.3
 
-// heldSaves is the share of a step that the device idles with it at least. [J] A gain of an eighth: less is not advised.
+// heldSaves is the share of a step that the device idles with it at least. [J] A gain of an eighth: less is not
+// advised.
 const heldSaves = 1.0 / 9
 
 // standsOut returns the class of a finding that has much of a live run's steps where no rule decides, and its evidence.
@@ -200,8 +201,8 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 		case f.Name == diagnose.FindingHiddenSync && f.Share >= heldMuch && f.Saves >= heldSaves:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s", f.Text)
 		case f.Name == diagnose.FindingManyReads && f.Share >= heldMuch && c.Idle-stat.Or(c.Stall, 0) >= heldSaves:
-			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s: %s of the time at most", f.Text,
-				quantity.Percent(c.Idle-stat.Or(c.Stall, 0)))
+			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s: %s of the time at most",
+				f.Text, quantity.Percent(c.Idle-stat.Or(c.Stall, 0)))
 		}
 	}
 	if held := heldByRanks(c); held != nil {
@@ -216,8 +217,8 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 // ofAnswers are kinds of lines on which a thread sleeps until something else than its device answers.
 var ofAnswers = []diagnose.Kind{diagnose.Uploading, diagnose.Queries, diagnose.Subprocess, diagnose.Disk}
 
-// heldByAnswer returns the evidence that the launching thread of a run without steps sleeps for an answer at one line of
-// the program for most of the time in which the device idles.
+// heldByAnswer returns the evidence that the launching thread of a run without steps sleeps for an answer at one line
+// of the program for most of the time in which the device idles.
 func heldByAnswer(c *diagnose.Case) []diagnose.Evidence {
 	if c.HasSteps || c.HasUnfedSteps || !(c.LoopLines.Looks >= diagnose.FewLooks) || !(c.Idle >= idleWhileHeld) {
 		return nil

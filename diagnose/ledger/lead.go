@@ -43,7 +43,8 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		return nil
 	}
 	if !c.HasSteps && !c.HasUnfedSteps && l.Find(diagnose.RowEdge).Line.Kind != diagnose.Iterating {
-		return cmp.Or(findLeadOfStart(l, diagnose.LeadingOnceShare), findLeadOfEvaluation(l)) // without steps there is nothing to compare with
+		// without steps there is nothing to compare with
+		return cmp.Or(findLeadOfStart(l, diagnose.LeadingOnceShare), findLeadOfEvaluation(l))
 	}
 	steps := stat.Or(max(lossOf(l, diagnose.RowTraining), lossOf(l, diagnose.RowInference)), 0)
 	var best *diagnose.Row
@@ -54,7 +55,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		}
 	}
 	start := l.Find(diagnose.RowStartUp)
-	if best == nil && class.Is(diagnose.GPUBound) && start.Share*start.LineShare >= startOfBusy { // nothing else can be won
+	if best == nil && class.Is(diagnose.GPUBound) && start.Share*start.LineShare >= startOfBusy { // nothing else helps
 		return findLeadOfStart(l, startOfBusy)
 	}
 	if best == nil {

@@ -81,8 +81,8 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 	}
 }
 
-// noKernels is the share of a row in which the device idles, from which calls of a model that have most of it compute on
-// the CPU. [J] Launching takes the host some times as long as the smallest kernel, not twenty times.
+// noKernels is the share of a row in which the device idles, from which calls of a model that have most of it compute
+// on the CPU. [J] Launching takes the host some times as long as the smallest kernel, not twenty times.
 const noKernels = 0.95
 
 // computesOnHost reports whether a line calls modules of a model that compute on the CPU in a row's time.

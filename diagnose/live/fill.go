@@ -135,8 +135,8 @@ func (l filler) cutEdges() {
 	l.cutStart()
 }
 
-// cutEnd takes off the window what came after the device's last work, if that was shortly before the end: an end that no
-// steps tell from the rest. A program that has ended may take long to do so on a busy machine.
+// cutEnd takes off the window what came after the device's last work, if that was shortly before the end: an end that
+// no steps tell from the rest. A program that has ended may take long to do so on a busy machine.
 func (l filler) cutEnd() {
 	_, last := l.findWorks()
 	if ended := l.run.Facts.Exit != nil && l.To-last <= (last-l.From)*longestEnd; ended || l.To-last <= longestExit {

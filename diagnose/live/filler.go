@@ -34,8 +34,8 @@ func (l filler) countCores() float64 {
 // fewSteps is the number of steps below which a verdict says how little it saw. [J]
 const fewSteps = 20
 
-// findTrainer is the first trainer's process that has a device: one that only starts the ranks has none. It is the first
-// trainer if none has one, and 0 without one.
+// findTrainer is the first trainer's process that has a device: one that only starts the ranks has none. It is the
+// first trainer if none has one, and 0 without one.
 func findTrainer(run *recording.Run) (pid int) {
 	for _, p := range run.Facts.Processes {
 		switch {

@@ -166,7 +166,8 @@ func (l filler) askStorage() diagnose.Quantity {
 // job, and the lines of a loop that is not seen in steps tell what it asks for.
 func (l filler) waitsByItself() bool {
 	passes := l.HasUnfedSteps && l.Grounds.Program == diagnose.Inference
-	return passes || !l.HasSteps && !l.HasUnfedSteps && len(l.run.Facts.Loaders) == 0 && l.LoopLines.Looks >= diagnose.FewLooks
+	unseen := !l.HasSteps && !l.HasUnfedSteps && len(l.run.Facts.Loaders) == 0
+	return passes || unseen && l.LoopLines.Looks >= diagnose.FewLooks
 }
 
 func (l filler) shareOnStorage() float64 {
