@@ -84,6 +84,9 @@ func TestServers(t *testing.T) {
 		"nobody asks":   {server{busy: 0.2, none: 0.7, flight: 0.3, batch: 1, cores: 0.1}, diagnose.NoLoad, ""},
 		"one at a time": {server{busy: 0.9, none: 0.01, flight: 6, batch: 1, cores: 0.1}, diagnose.BatchTooSmall, ""},
 		"full batches":  {server{busy: 0.95, none: 0.01, flight: 40, batch: 16, cores: 0.1}, diagnose.GPUBound, ""},
+		"batches of 6":  {server{busy: 0.95, none: 0.01, flight: 18, batch: 6, cores: 0.1}, diagnose.GPUBound, ""},
+		"three for one": {server{busy: 0.95, none: 0.01, flight: 2.9, batch: 1, cores: 0.1}, diagnose.GPUBound, ""},
+		"four for one":  {server{busy: 0.95, none: 0.01, flight: 4, batch: 1, cores: 0.1}, diagnose.BatchTooSmall, ""},
 		"a line works":  {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own}, diagnose.ServerHost, "server.py:41"},
 		"a tokenizer":   {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own + ";transformers/tokenization_utils_base.py:9 encode"}, diagnose.Tokenizing, "server.py:41"},
 		"a lock":        {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, held: 0.7, cores: 0.1, line: own}, diagnose.ServerWaits, "server.py:41"},
@@ -130,7 +133,7 @@ func TestServers(t *testing.T) {
 
 // Where passes are too small and the host works in turn with them, both are advised.
 func TestSmallPassesInTurnWithTheHost(t *testing.T) {
-	run := server{busy: 0.67, none: 0.01, flight: 3, batch: 1, work: 0.3, cores: 0.4, line: "/app/server.py:41 nearest;native sort"}.record()
+	run := server{busy: 0.67, none: 0.01, flight: 4, batch: 1, work: 0.3, cores: 0.4, line: "/app/server.py:41 nearest;native sort"}.record()
 	v := judge.Judge(run)
 	fixes := advise.Rank(run, v).Fixes
 	if v.Class != diagnose.BatchTooSmall || len(fixes) != 2 || fixes[1].At != "server.py:41" ||

@@ -273,10 +273,11 @@ var (
 	HostForRequests = Ramp{0.08, 0.15, "share of the window", "[J]"}
 	// Awaited is the time in which requests are there and no core works: sleep tells less than work.
 	Awaited = Ramp{0.10, 0.20, "share of the window", "[J]"}
-	// WaitingPerSample is how many requests are there for each sample of a pass.
-	WaitingPerSample = Ramp{1.5, 2.5, "requests", "[J]"}
-	// SmallPass is the samples of a pass: a few are small, eight are not.
-	SmallPass = Ramp{8, 4, "samples", "[J]"}
+	// WaitingPerSample is how many requests are there for each sample of a pass: while one computes and one is prepared, a third
+	// keeps a full device busy.
+	WaitingPerSample = Ramp{3, 3.5, "requests", "[J]"}
+	// SmallPass is the samples of a pass: a few are small, six are not.
+	SmallPass = Ramp{6, 4, "samples", "[J]"}
 	// DeviceAsked is the device's work in the time with requests, from which they wait for it.
 	DeviceAsked = Ramp{0.50, 0.70, "share of the time with requests", "[J]"}
 	// PutOff is how many requests are put off for want of cache, for each that is answered.
