@@ -125,6 +125,7 @@ const (
 	Pieces      Kind = "pieces"      // of an answer, many
 	OnePool     Kind = "pool"        // of few threads, which all requests need in turn
 	ThreadPool  Kind = "thread-pool" // all its threads are taken
+	OfLibrary   Kind = "library"     // whose own thread works, is awaited
 	Client      Kind = "client"      // sends its request, or takes its answer, slowly
 	Queueing    Kind = "queueing"    // for a lock whose owner works
 
@@ -746,6 +747,11 @@ var kindWords = map[Kind][2]string{
 		"wait without the event loop: await with an asynchronous client (httpx, aiohttp, asyncio.sleep), asyncio.to_thread, " +
 			"asyncio.wrap_future in the place of result(), or a plain def in the place of async def, which FastAPI and Starlette " +
 			"run in a thread (endpoints and background tasks). What needs no answer: off the request's path",
+	},
+	OfLibrary: {
+		"a request waits there for a library's own thread, which works for it",
+		"ask the library once for all that a request needs (one query with WHERE ... IN, a list in one call): each call goes to " +
+			"its thread and back. Keep what stays the same (functools.lru_cache)",
 	},
 	Pieces: {
 		"an answer is sent in pieces, and a thread has to take its turn for each",

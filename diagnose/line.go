@@ -189,7 +189,11 @@ func (l LoopLines) FirstHeld() (LoopLine, bool) {
 		return blocks, true // what coroutines wait for meanwhile follows from it
 	}
 	if len(l.Awaits) > 0 && (!found || l.Awaits[0].Seconds > thread.Seconds) {
-		return l.Awaits[0], true
+		first := l.Awaits[0]
+		if first.Kind == ThreadPool && first.Own.File == "" && found {
+			first.Own, first.Call = thread.Own, thread.Call // where its threads are that nobody else gets
+		}
+		return first, true
 	}
 	return thread, found
 }
@@ -243,7 +247,19 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 			return line, found
 		}
 	}
+	if slices.Contains(forRequests, first.Kind) && first.Own.File == "" {
+		if waits, known := firstOf(l.Awaits, LoopLine.awaitsLibrary); known {
+			waits.Kind = OfLibrary
+			return waits, true
+		}
+	}
 	return first, found
+}
+
+// awaitsLibrary reports whether a coroutine's line awaits what a library's own code gives it, and no lock.
+func (l LoopLine) awaitsLibrary() bool {
+	loops := strings.HasPrefix(l.Call.File, "asyncio/") || strings.HasPrefix(l.Call.File, "anyio/")
+	return l.Own.File != "" && l.Call.File != "" && !loops && l.Kind == Held && l.Locked < l.Seconds/2
 }
 
 // ownCounts is the part of a library's time from which a line of the program's own is named in its place. [J]
