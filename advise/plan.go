@@ -52,6 +52,9 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		a.proposeTraced(&plan)
 		return plan
 	}
+	if len(verdict.Evidence) > 0 && verdict.Evidence[0].Signal == diagnose.SignalRestarts {
+		return a.restarts()
+	}
 	if kind := a.costs.Other(run); verdict.HasSteps && kind != "" {
 		return a.elsewhere(kind)
 	}

@@ -79,6 +79,26 @@ func (a adviser) serving() Plan {
 	return plan
 }
 
+// restarts advises a program whose processes start again and again.
+func (a adviser) restarts() Plan {
+	r := a.verdict.Measured.Restarts
+	fix := Fix{
+		Name: diagnose.SignalRestarts, Title: startOnce, Forecast: a.atMost(a.verdict.Most), Effort: Code, Risk: NoRisk,
+		Notes: []string{fmt.Sprintf("%d processes took %s each at least from their start to their first pass", r.Count,
+			quantity.AboutSeconds(r.Seconds/float64(r.Count)))},
+	}
+	if r.At.File != "" {
+		fix.At = fmt.Sprintf("%s:%d", path.Base(r.At.File), r.At.Line)
+	}
+	return Plan{Fixes: []Fix{fix}}
+}
+
+// startOnce is what saves the starts of processes.
+const startOnce = "let a process take many requests or jobs, and import PyTorch and load the model once: a worker that stays (RQ: " +
+	"SimpleWorker, Celery: no or a large worker_max_tasks_per_child, gunicorn: --max-requests 0). Where it must end: a second " +
+	"worker answers meanwhile (gunicorn: -w 2, --max-requests-jitter), or fork after the import (gunicorn: --preload), with no " +
+	"call of CUDA before"
+
 // mostOfList is the batch size that a pipeline is advised at most: more brings little, and takes memory. [J]
 const mostOfList = 32
 

@@ -237,8 +237,9 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 		if slices.Contains(noWork, line.Kind) {
 			continue
 		}
-		if sums[line.Kind] += line.Seconds; most == "" || sums[line.Kind] > sums[most] {
-			most = line.Kind
+		kind := l.collectsFor(line)
+		if sums[kind] += line.Seconds; most == "" || sums[kind] > sums[most] {
+			most = kind
 		}
 	}
 	first, found := l.FirstOf(most)
@@ -254,6 +255,20 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 		}
 	}
 	return first, found
+}
+
+// collectsFor is the kind of a line's work. Garbage is collected for what its function makes: its other lines tell.
+func (l LoopLines) collectsFor(line LoopLine) Kind {
+	if line.Kind != Garbage || line.Own.File == "" {
+		return line.Kind
+	}
+	works, found := firstOf(l.Lines, func(other LoopLine) bool {
+		return slices.Contains(forRequests, other.Kind) && other.Own.IsInFunctionOf(line.Own)
+	})
+	if !found {
+		return line.Kind
+	}
+	return works.Kind
 }
 
 // awaitsLibrary reports whether a coroutine's line awaits what a library's own code gives it, and no lock.

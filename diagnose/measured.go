@@ -9,11 +9,21 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
+// Restarts are processes that load PyTorch one after another.
+type Restarts struct {
+	Count   int
+	Seconds float64         // from their starts to their first passes, in all, at least
+	Share   float64         // of the run, while the device idles
+	At      recording.Place // the program's line that imports PyTorch; without a file if unknown
+}
+
 // Measured is what was measured of a run's judged window, before anybody judges it: plain
 // figures. Package live fills it from signals and package traced from a profiler's file. Rules,
 // ledger, plan and JSON read the same fields. NaN is unknown. Figures lists them with their
 // names, units and origins.
 type Measured struct {
+	Restarts Restarts // processes that load PyTorch one after another
+
 	From, To float64 // seconds: the window, else the run's second half
 	Costs    measure.Costs
 

@@ -42,3 +42,18 @@ func TestTheLineThatAwaitsALibrarysThread(t *testing.T) {
 		}
 	}
 }
+
+// Garbage is collected for the function that makes it: with its other lines it may have more than a model on the CPU.
+func TestGarbageIsOfTheFunctionThatMakesIt(t *testing.T) {
+	in := func(line diagnose.LoopLine, function string) diagnose.LoopLine {
+		line.Own.Function = function
+		return line
+	}
+	lines := diagnose.LoopLines{Lines: []diagnose.LoopLine{
+		in(lineOf(diagnose.OnHost, 19, "", 9), "forward"), in(lineOf(diagnose.Garbage, 34, "", 8), "forbidden"),
+		in(lineOf(diagnose.PerRequest, 35, "", 6), "forbidden"),
+	}}
+	if line, found := lines.FirstWork(); !found || line.Own.Line != 35 {
+		t.Errorf("it is %s", line)
+	}
+}

@@ -129,6 +129,9 @@ const SignalSampler = "thread.sampler"
 // SignalRanks is that of an evidence that says how long the launching thread waits for other ranks.
 const SignalRanks = "thread.ranks"
 
+// SignalRestarts is that of an evidence that says how long processes start that follow each other.
+const SignalRestarts = "process.restarts"
+
 // SignalInterpreter is that of an evidence that says how often the launching thread awaits the interpreter lock.
 const SignalInterpreter = "thread.interpreter"
 

@@ -188,6 +188,24 @@ func standsOut(c *diagnose.Case) (diagnose.Class, []diagnose.Evidence) {
 	return diagnose.Unknown, nil
 }
 
+// mostRestarts is the share of a run that a bound is drawn for. [J] The rest was not measured as well.
+const mostRestarts = 0.9
+
+// restarting returns the evidence that processes start again and again for much of a run; nil if they do not.
+func restarting(c *diagnose.Case) []diagnose.Evidence {
+	r := c.Restarts
+	if !(r.Share >= heldMuch) {
+		return nil
+	}
+	where := ""
+	if r.At.File != "" {
+		where = fmt.Sprintf(" (imported at %s:%d)", r.At.File, r.At.Line)
+	}
+	return diagnose.AddEvidence(nil, r.Share, "ratio", diagnose.SignalRestarts,
+		"%d processes start one after another, each with PyTorch%s: from their starts to their first passes they take %s of "+
+			"the run at least", r.Count, where, quantity.Percent(r.Share))
+}
+
 // findHeld returns the evidence that the launching thread of a live run is held, by the device or by other threads of
 // its process; nil if that is not much of its steps.
 func findHeld(c *diagnose.Case) []diagnose.Evidence {

@@ -32,7 +32,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	})
 	l.fillDevice()
 	l.fillProgram()
-	l.Glimpse = l.measureGlimpse()
+	l.Glimpse, l.Restarts = l.measureGlimpse(), l.findRestarts()
 	l.Grounds.Loader = l.judgedLoader()
 	l.Grounds.NoDevice = l.GPUCount == 0 && !l.HoldsDevice
 	l.Grounds.Hidden = l.hidesGPUs()

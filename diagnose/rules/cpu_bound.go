@@ -47,6 +47,9 @@ const (
 	ranksTitle = "Ranks wait for each other in a call of the program's own"
 	ranksText  = "A rank that exchanges a value waits there until all others have come to the same call. The device of each " +
 		"has nothing to do meanwhile."
+	restartsTitle = "Processes start again and again"
+	restartsText  = "Each of them imports PyTorch and loads the model before it computes anything. The device, and whoever asks, " +
+		"wait for that."
 	drawsTitle = "The sampler draws indices in the launching thread"
 	drawsText  = "A DataLoader asks its sampler for the indices of the next batch in the thread that trains. While it draws " +
 		"them, workers and device wait."

@@ -36,6 +36,8 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 			return heldTitle, heldText, known
 		case diagnose.SignalSampler:
 			return drawsTitle, drawsText, known
+		case diagnose.SignalRestarts:
+			return restartsTitle, restartsText, known
 		case diagnose.SignalRanks:
 			return ranksTitle, ranksText, known
 		case diagnose.SignalInterpreter:

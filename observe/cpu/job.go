@@ -267,7 +267,7 @@ func (j *Job) describe(f *recording.Process, p *process) {
 		f.Parent = p.of
 	}
 	if t := j.told[p.pid]; t != nil {
-		f.Hooked = f.Hooked || t.Hooked
+		f.Hooked, f.Imports = f.Hooked || t.Hooked, cmp.Or(t.Imports, f.Imports)
 		if t.World > 0 {
 			f.Rank, f.World = t.Rank, t.World
 		}

@@ -17,11 +17,12 @@ type Told struct {
 	Role         string // recording.RoleTrainer, RoleWorker, RoleServer or ""
 	Parent       int    // of a worker: the process that loads through it
 	Rank, World  int
-	Device       int  // index of its GPU, -1 if unknown
-	LaunchThread int  // 0 if unknown
-	LauncherSeen bool // the thread is known from launches, not assumed
-	Hooked       bool // the hook answered from inside
-	Loads        bool // it has a DataLoader or asked for a batch
+	Device       int    // index of its GPU, -1 if unknown
+	LaunchThread int    // 0 if unknown
+	LauncherSeen bool   // the thread is known from launches, not assumed
+	Hooked       bool   // the hook answered from inside
+	Imports      string // the program's line that imported torch
+	Loads        bool   // it has a DataLoader or asked for a batch
 }
 
 // assign gives every living process its role: first the trainers, then the processes that load

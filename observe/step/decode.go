@@ -53,6 +53,8 @@ type hookRecord struct {
 	World       *int   `json:"world"`
 	StartMethod string `json:"start_method"` // also in loader
 	TID         int    `json:"tid"`          // also in step and optim
+	ImportFile  string `json:"import_file"`
+	ImportLine  int    `json:"import_line"`
 
 	// loader; loader and t are in most kinds
 	Loader            int      `json:"loader"`

@@ -39,12 +39,13 @@ type Process struct {
 	CUDA         int // index of the device that worked, as CUDA counts, -1 if unknown
 	Emulated     bool
 	LaunchThread int
-	Launches     bool  // LaunchThread is known from optimizer steps or the device's clock
-	Loads        bool  // it has a DataLoader
-	Serves       bool  // it takes requests
-	Engine       bool  // it chooses the requests of each pass, which may run in another process
-	Passes       bool  // a model runs in it, or a loop
-	Runners      []int // threads that ran a model lately, newest last
+	Launches     bool   // LaunchThread is known from optimizer steps or the device's clock
+	Imports      string // the program's line that imported torch, "FILE:LINE"; "" unknown
+	Loads        bool   // it has a DataLoader
+	Serves       bool   // it takes requests
+	Engine       bool   // it chooses the requests of each pass, which may run in another process
+	Passes       bool   // a model runs in it, or a loop
+	Runners      []int  // threads that ran a model lately, newest last
 	Awaits       []Await
 	Packets      int
 }
@@ -254,6 +255,9 @@ func (in *Intake) hello(p *Process, own int, r *hookRecord) bool {
 	p.LaunchThread = p.PID // r.TID is a number of the process's own namespace
 	if own == p.PID && r.TID > 0 {
 		p.LaunchThread = r.TID
+	}
+	if r.ImportFile != "" && r.ImportLine > 0 {
+		p.Imports = fmt.Sprintf("%s:%d", r.ImportFile, r.ImportLine)
 	}
 	if r.Rank != nil && *r.Rank >= 0 {
 		p.Rank = *r.Rank

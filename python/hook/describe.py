@@ -73,6 +73,8 @@ def hello(state):
     record["local_rank"] = _number_in_environment("LOCAL_RANK")
     record["world"] = world or _number_in_environment("WORLD_SIZE")
     record["start_method"] = start_method(None)
+    if now.imports[0] is not None and not is_installed(now.imports[0]):
+        record["import_file"], record["import_line"] = now.imports
     return record
 
 

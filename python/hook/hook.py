@@ -59,6 +59,7 @@ WANTED = (
     "uvicorn.protocols.websockets.wsproto_impl",
     "websockets.asyncio.connection",
     "waitress.channel",
+    "zmq.sugar.socket",
     "gunicorn.workers.sync",
     "gunicorn.workers.gthread",
     "gunicorn.workers.base_async",
@@ -78,6 +79,7 @@ class _Now(object):
     def __init__(self):
         self.off = True  # until `begin`; and for good after an error of the hook, with no one to report to, at exit
         self.state = None  # of this process; a forked child gets its own
+        self.imports = None, None  # file and line of the program that imported torch in this process
         self.patches = []  # (owner, name, original, ours)
         self.graves = []  # states of our parents: to free an event is to use the device, which a forked child must not
         self.is_compiling = None  # torch's function of that name

@@ -268,6 +268,7 @@ ANY_PROGRAM = {
     "uvicorn.protocols.websockets.wsproto_impl": _patch_engine("patch_uvicorn_sockets"),
     "websockets.asyncio.connection": _patch_engine("patch_websockets"),
     "waitress.channel": _patch_engine("patch_waitress"),
+    "zmq.sugar.socket": _patch_engine("patch_zmq"),
     "gunicorn.workers.sync": _patch_engine("patch_gunicorn"),
     "gunicorn.workers.gthread": _patch_engine("patch_gunicorn"),
     "gunicorn.workers.base_async": _patch_engine("patch_gunicorn"),

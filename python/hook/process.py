@@ -205,6 +205,7 @@ def start():
         return
     import atexit
 
+    now.imports = describe.users_line()
     now.state = _Process()
     atexit.register(at_exit)
     os.register_at_fork(after_in_child=_after_fork)
@@ -230,6 +231,7 @@ def _after_fork():
     now.captures.clear()
     now.tracer = None
     now.turn[:] = 0, 0
+    now.imports = None, None
     now.state = _Process()
     if parent.channel.socket is not None:
         parent.channel.close()

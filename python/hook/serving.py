@@ -1,7 +1,7 @@
 """The requests of a server, and the passes of vLLM: a part of the start-up hook, loaded with a server's module or vLLM.
 
 Purpose. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
-transformers serve), and those of http.server, aiohttp, Tornado, gRPC, waitress and gunicorn and the messages of websockets in a process that
+transformers serve), and those of http.server, aiohttp, Tornado, gRPC, waitress, gunicorn and sockets of ZeroMQ that reply, and the messages of websockets in a process that
 has loaded torch: how many came, how many were answered, how long none was there. Of each it takes three times: when it came, when the first byte of its answer was sent
 (uvicorn), and when the answer was done. own.py counts the passes of the model, and this file those of vLLM.
 Limits. It keeps no path, header or body. It does not count probes and metrics as requests.
@@ -439,6 +439,49 @@ def end_when_done(request, future):
         end(request)
     else:
         future.add_done_callback(lambda _: end(request))
+
+
+_REP, _MORE = 4, 2  # of ZeroMQ: the kind of socket that answers each message before it takes the next; more parts of a message follow
+
+
+def _recv_in_place_of(original):
+    def recv(self, *args, **kwargs):
+        part = original(self, *args, **kwargs)
+        begin_reply(self)
+        return part
+
+    return recv
+
+
+def _send_part_in_place_of(original):
+    def send(self, data, flags=0, *args, **kwargs):
+        try:
+            return original(self, data, flags, *args, **kwargs)
+        finally:
+            end_reply(self, flags)
+
+    return send
+
+
+@guarded
+def begin_reply(socket):
+    if getattr(socket, "socket_type", None) == _REP and "_stoker" not in vars(socket):
+        vars(socket)["_stoker"] = begin_in_torch("POST", "")
+
+
+@guarded
+def end_reply(socket, flags):
+    if flags & _MORE == 0:
+        request = vars(socket).pop("_stoker", None)
+        if request is not None:
+            end(request)
+
+
+def patch_zmq(module):
+    socket = module.Socket
+    if "recv" not in vars(socket):
+        socket.recv = socket.recv  # of its base, which is native code
+    lend.put_in_place(((socket, "recv", _recv_in_place_of), (socket, "send", _send_part_in_place_of)))
 
 
 def _add_task_in_place_of(original):

@@ -390,6 +390,7 @@ class Protocol(FakeCase):
         self.assertEqual((hello["role"], hello["torch"], hello["cuda"]), ("main", "9.9.9", "99.1"))
         self.assertEqual((hello["rank"], hello["local_rank"], hello["world"]), (3, None, 8))
         self.assertEqual(hello["tid"], hello["pid"])
+        self.assertTrue(hello["import_file"].endswith("program.py") and hello["import_line"] > 0)
         (loader,) = result.of("loader")
         expected = {"num_workers": 0, "batch_size": 3, "drop_last": False, "dataset": "list", "length": 10, "iterable": False}
         self.assertEqual({name: loader[name] for name in expected}, expected)

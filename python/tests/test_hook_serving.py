@@ -325,6 +325,20 @@ WAITRESS = {
     """,
 }
 
+ZMQ = {
+    "__init__.py": "",
+    "sugar/__init__.py": "",
+    "sugar/socket.py": """
+        class Native:
+            def recv(self, flags=0): return self.parts.pop(0)
+            def send(self, data, flags=0): pass
+        class Socket(Native):
+            socket_type = 4
+            def recv_multipart(self): return [self.recv(), self.recv()]
+            def send(self, data, flags=0): return super().send(data, flags)
+    """,
+}
+
 GUNICORN = {
     "__init__.py": "",
     "workers/__init__.py": "",
@@ -355,6 +369,7 @@ class ServingAnyProgram(FakeCase):
         self.write(self.fake, "websockets", SOCKETS)
         self.write(self.fake, "uvicorn", UVICORN_SOCKETS)
         self.write(self.fake, "gunicorn", GUNICORN)
+        self.write(self.fake, "zmq", ZMQ)
 
     def serve(self, body, torch=", torch, torch.utils.data"):
         result = self.silent(self.run_program(f"    import sys{torch}\n" + CLOCK + ANY_PROGRAM + body))
@@ -526,6 +541,23 @@ class ServingAnyProgram(FakeCase):
         """)
         self.assertEqual(found.out, "passed\n")
         self.assertEqual([r["d"] for r in found.of("request")], [40 * MS] * 4)
+
+    def test_a_reply_of_zeromq_ends_its_request(self):
+        found = self.serve("""
+    from zmq.sugar.socket import Socket
+    passing()
+    requests = lambda: sys.modules["_stoker_hook"].now.state.requests
+    socket, front = Socket(), Socket()
+    front.socket_type, front.parts = 3, [b"a"]
+    front.recv(); front.send(b"b")
+    assert sys.modules["_stoker_hook"].now.state is None or requests() is None
+    socket.parts = [b"a", b"b", b"c"]
+    socket.recv_multipart(); time.sleep(0.040)
+    socket.send(b"x", 2); time.sleep(0.010); socket.send(b"y")
+    socket.recv(); time.sleep(0.060); socket.send(b"z", flags=1)
+    assert requests().active == 0
+        """)
+        self.assertEqual([r["d"] for r in found.of("request")], [50 * MS, 60 * MS])
 
     def test_probes_and_refused_calls_are_no_requests(self):
         found = self.serve("""

@@ -1,0 +1,80 @@
+package live
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// fewRestarts is how many processes start one after another, from which they do it again and again. [J]
+const fewRestarts = 3
+
+// findRestarts finds processes of one parent that load PyTorch one after another, as a server's workers that end after
+// so many requests, or a process for each job. Several at a time are ranks, or workers beside each other.
+func (l filler) findRestarts() (most diagnose.Restarts) {
+	children := map[int][]recording.Process{}
+	for _, p := range l.run.Facts.Processes {
+		if p.Hooked && p.Parent > 0 && (p.Role == recording.RoleTrainer || p.Role == recording.RoleServer) {
+			children[p.Parent] = append(children[p.Parent], p)
+		}
+	}
+	passes := map[int]float64{}
+	for _, s := range l.run.Steps {
+		if first, seen := passes[s.PID]; !seen || s.Start < first {
+			passes[s.PID] = s.Start
+		}
+	}
+	for _, all := range children {
+		slices.SortFunc(all, func(a, b recording.Process) int { return cmp.Compare(a.Start, b.Start) })
+		if r := l.measureRestarts(all, passes); r.Seconds > most.Seconds {
+			most = r
+		}
+	}
+	return most
+}
+
+// measureRestarts adds up what processes need from their start to their first pass, or to their end if none was seen;
+// zero if some of them run at the same time. A start is when it was first seen, so that it takes as long at least.
+func (l filler) measureRestarts(all []recording.Process, passes map[int]float64) (r diagnose.Restarts) {
+	for i, p := range all {
+		last := i == len(all)-1
+		if !last && (p.End == 0 || all[i+1].Start < p.End) {
+			return diagnose.Restarts{}
+		}
+		until, known := passes[p.PID]
+		if !known {
+			until = p.End
+		}
+		r.Seconds += max(0, until-p.Start)
+		if p.Imports != "" && r.At.File == "" {
+			file, line, _ := cutLast(p.Imports, ":")
+			r.At.File = file
+			r.At.Line, _ = strconv.Atoi(line)
+		}
+	}
+	if r.Count = len(all); r.Count < fewRestarts {
+		return diagnose.Restarts{}
+	}
+	from := all[0].Start
+	r.Share = r.Seconds / (l.run.End() - from)
+	if _, subject := l.findGPU(); l.run.KernelSeries(subject) != nil {
+		busy := l.run.KernelTime(subject, recording.Window{Start: from, End: l.run.End()}).Share
+		if !math.IsNaN(busy) {
+			r.Share = min(r.Share, 1-busy)
+		}
+	}
+	return r
+}
+
+// cutLast cuts a text at the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i >= 0 {
+		return text[:i], text[i+len(separator):], true
+	}
+	return text, "", false
+}
