@@ -65,6 +65,9 @@ func (a adviser) serving() Plan {
 	if v.Class == diagnose.BatchTooSmall && inputs > 1 && loader != nil {
 		fix.At, fix.Title = path.Base(loader.Where), sizeOfPipeline(inputs)
 	}
+	if v.Class == diagnose.BatchTooSmall && v.Measured.Requests.Pieces > 0 && loader == nil {
+		fix.Title = onePass
+	}
 	if holder, waits := v.Measured.LoopLines.BeforeLock(); v.Class == diagnose.ServerWaits && waits {
 		fix.Notes = append(fix.Notes, holder.Short()+": most requests wait there for a lock, which its owner keeps meanwhile")
 	}
@@ -98,6 +101,10 @@ const startOnce = "let a process take many requests or jobs, and import PyTorch 
 	"SimpleWorker, Celery: no or a large worker_max_tasks_per_child, gunicorn: --max-requests 0). Where it must end: a second " +
 	"worker answers meanwhile (gunicorn: -w 2, --max-requests-jitter), or fork after the import (gunicorn: --preload), with no " +
 	"call of CUDA before"
+
+// onePass is what saves passes over parts of a tensor.
+const onePass = "a request calls the model for one part of a tensor after another: one pass over all of them instead, " +
+	"model(torch.stack(parts)) or the whole tensor, in pieces that fit into memory"
 
 // mostOfList is the batch size that a pipeline is advised at most: more brings little, and takes memory. [J]
 const mostOfList = 32

@@ -261,3 +261,14 @@ func TestAPassThatReadsManyValues(t *testing.T) {
 		}
 	}
 }
+
+// A request whose parts of one tensor go through the model one by one waits for passes that are too small.
+func TestPassesOverPartsOfATensor(t *testing.T) {
+	run := server{busy: 0.95, none: 0.01, flight: 2, batch: 1, cores: 0.3}.record()
+	run.Series = append(run.Series, counter(recording.Pieces, "process/7", 150))
+	v := judge.Judge(run)
+	fixes := advise.Rank(run, v).Fixes
+	if v.Class != diagnose.BatchTooSmall || len(fixes) != 1 || !strings.Contains(fixes[0].Title, "torch.stack") {
+		t.Errorf("it is %s by %v, and advised %+v", v.Class, v.Scores[:3], fixes)
+	}
+}

@@ -81,6 +81,7 @@ const (
 	RequestsDone  Signal = "requests.done"       // total requests that were answered
 	Unasked       Signal = "requests.none"       // total time without any request
 	InFlight      Signal = "requests.flight"     // total time of all requests: its rate is how many there are
+	Pieces        Signal = "requests.pieces"     // total passes over another part of the tensor of the pass before
 	RequestTime   Signal = "requests.time"       // of an answered request, at its end: from its coming to its end
 	FirstByteTime Signal = "requests.first_byte" // likewise until the first byte of the answer was sent
 

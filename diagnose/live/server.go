@@ -19,6 +19,7 @@ import (
 // Start values for servers. [J]
 const (
 	fewRequests = 20  // answered ones below which a server is not judged by them
+	onePiece    = 0.9 // passes of a request over parts of one tensor beside the first; of some requests one may be missed
 	onCore      = 0.2 // share of a line's samples on a core from which its sleep is a wait for Python's lock
 	seenEnough  = 0.5 // share of the passes' time that looks at stacks found, from which they tell what the server does
 	leastCounts = 10  // counts of threads that tell how often a process wants a core
@@ -39,6 +40,8 @@ func (l filler) fillServer() {
 		l.Requests.Batch = batch
 		passes := float64(len(l.Costs.Window.Steps) * max(1, l.Costs.Window.OneIn))
 		l.Requests.Inputs = passes * batch / max(1, l.Requests.Count)
+	} else if l.Requests.Pieces >= onePiece {
+		l.Requests.Batch, l.Requests.Inputs = 1, l.Requests.Pieces+1
 	}
 	none := diagnose.Quantity{}
 	l.OwnCodeDelaysDevice, l.JobAwaitsOthers, l.DeviceWaitsInLongGaps, l.DeviceWaitsForLaunch = none, none, none, none

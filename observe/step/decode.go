@@ -160,6 +160,7 @@ type hookRecord struct {
 	Arrived  int64 `json:"arrived"`
 	Answered int64 `json:"answered"`
 	Unasked  int64 `json:"unasked"`
+	Pieces   int64 `json:"pieces"`
 	Flight   int64 `json:"flight"`
 	Active   int64 `json:"active"`
 	F        int64 `json:"f"`

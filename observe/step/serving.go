@@ -24,7 +24,7 @@ func (p *Process) noteRunner(tid int) {
 
 // serve takes the newest counters of a process that takes requests.
 func (in *Intake) serve(p *Process, r *hookRecord) bool {
-	if r.Arrived < 0 || r.Answered < 0 || r.Answered > r.Arrived || r.Unasked < 0 || r.Flight < 0 || r.Active < 0 {
+	if r.Arrived < 0 || r.Answered < 0 || r.Answered > r.Arrived || r.Unasked < 0 || r.Flight < 0 || r.Active < 0 || r.Pieces < 0 {
 		return false
 	}
 	p.Serves = true
@@ -54,6 +54,9 @@ func (in *Intake) flushServes(now float64) {
 		in.to.AddSample(recording.RequestsDone, subject, at, float64(r.Answered))
 		in.to.AddSample(recording.Unasked, subject, at, unasked)
 		in.to.AddSample(recording.InFlight, subject, at, float64(r.Flight)/1e9)
+		if r.Pieces > 0 {
+			in.to.AddSample(recording.Pieces, subject, at, float64(r.Pieces))
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type Requests struct {
 	Passes    float64 // of the model, a second
 	PassShare float64 // share of the window in which the model was called
 	Batch     float64 // samples of a pass
+	Pieces    float64 // passes of a request over parts of one tensor, but for the first of each
 	Inputs    float64 // that a request brings, of which a pass takes Batch; NaN where each is one
 
 	Cache     float64 // share of a language model's key-value cache in use
@@ -77,6 +78,7 @@ func (r Requests) InFlightAsked() float64 {
 // hook reports nothing.
 func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requests {
 	r := NoRequests()
+	pieces := math.NaN()
 	add := func(into *float64, v float64) {
 		if !math.IsNaN(v) {
 			*into = stat.Or(*into, 0) + v
@@ -92,7 +94,11 @@ func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requ
 		done, _ := run.Find(recording.RequestsDone, s.Subject).Growth(from, to)
 		add(&r.Count, done)
 		add(&r.Flight, run.Find(recording.InFlight, s.Subject).Rate(from, to))
+		add(&pieces, run.Find(recording.Pieces, s.Subject).Rate(from, to))
 		r.addAnswered(run.Find(recording.RequestTime, s.Subject).Between(from, to))
+	}
+	if r.Pieces = pieces / r.Rate; !(r.Pieces > 0) {
+		r.Pieces = 0
 	}
 	slices.Sort(r.Times)
 	slices.SortFunc(r.answered, func(a, b answered) int { return cmp.Compare(a.came, b.came) })

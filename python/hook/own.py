@@ -43,6 +43,31 @@ class Beat(object):
         return True
 
 
+class Pieces(object):
+    """Passes in turn over samples that are parts of one tensor, which did not change meanwhile: one pass may take them all."""
+
+    def __init__(self):
+        self.model = self.base = None  # weak references
+        self.version = self.at = 0
+
+    def goes_on(self, model, part):
+        """Whether this pass takes another part of the tensor that the pass before had a part of. Of inference mode's own tensors that is not known."""
+        base = part._base
+        if base is None or base.is_inference() or not is_sample(part, base):
+            self.base = None
+            return False
+        version, at = base._version, part.data_ptr()
+        same = self.base is not None and self.base() is base and self.model() is model and (self.version, self.at != at) == (version, True)
+        self.model, self.base, self.version, self.at = ref(model), ref(base), version, at
+        return same
+
+
+def is_sample(part, base):
+    """Whether a batch of one was cut out of a tensor: a new dimension was put before it, or it is a row. A column is a step in time."""
+    shape = part.shape
+    return len(shape) > 0 and shape[0] == 1 and (len(shape) == len(base.shape) + 1 or shape[1:] == base.shape[1:])
+
+
 class Own(object):
     """The loop of one process, as far as no loader tells of it."""
 
@@ -52,6 +77,7 @@ class Own(object):
         self.loader.number, self.loader.count = OWN, 0
         self.open = None  # the step under way
         self.optimizer, self.model = Beat(), Beat()
+        self.pieces = Pieces()
         self.asked = self.since = self.passes = 0
         self.evaluating = None  # (the model, since when, how often loaders had been asked, and how often optimizers had stepped)
         self.passed = 0  # when a pass over a loader ended
@@ -160,7 +186,11 @@ def _pass_begins(args, kwargs):
             begun.samples = count_samples(state.torch, args, kwargs)
         if t - state.optimized >= channel.SECOND:
             device.model_passed(args[0], t, tid)
-    if state.requests is None and own.too_quick(t):  # a server's model may be as quick
+    if state.requests is not None:
+        if len(args) == 2 and not kwargs and type(args[1]) is state.torch.Tensor:  # no state goes from pass to pass
+            with state.torch._C.DisableTorchFunction():
+                state.requests.pieces += own.pieces.goes_on(args[0], args[1])
+    elif own.too_quick(t):  # a server's model may be as quick
         own.only_steps()
     return (None if inside.sample is None else inside.turn(inside.FORWARD)), begun
 

@@ -18,7 +18,7 @@ from time import monotonic_ns
 from . import awaits, channel, guarded, lend, now
 
 REQUEST = '{"k":"request","t":%d,"f":%d,"d":%d}'
-TOTALS = '{"k":"serve","t":%d,"arrived":%d,"answered":%d,"unasked":%d,"flight":%d,"active":%d}'
+TOTALS = '{"k":"serve","t":%d,"arrived":%d,"answered":%d,"unasked":%d,"flight":%d,"active":%d,"pieces":%d}'
 MOST_TOLD = 256  # requests a second that are sent one by one; of more one in so many
 # Not for the model: probes of an orchestrator, metrics, documentation.
 PROBES = frozenset(
@@ -40,6 +40,7 @@ class Requests(object):
         self.state = state
         self.lock = RLock()  # http.server and gRPC answer in threads; a signal's handler may come while it is held
         self.arrived = self.answered = self.active = 0
+        self.pieces = 0  # passes of the model over another part of the tensor that the pass before had a part of
         self.unasked = self.flight = 0  # ns without a request, and ns of all requests together
         self.changed = self.told = t
         self.told_active = 0
@@ -90,7 +91,7 @@ class Requests(object):
         if not comes and t - self.told < channel.FLUSH_NS:
             return
         self.told, self.told_active = t, self.active
-        self.state.channel.put((TOTALS, (t, self.arrived, self.answered, self.unasked, self.flight, self.active)))
+        self.state.channel.put((TOTALS, (t, self.arrived, self.answered, self.unasked, self.flight, self.active, self.pieces)))
         self.state.after_step(t)
         if comes and self.state.channel.records:
             self.state.flush(t)

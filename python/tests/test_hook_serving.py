@@ -60,6 +60,31 @@ class Serving(FakeCase):
         self.assertEqual([(r["f"], r["d"]) for r in found.of("request")], [(10 * MS, 40 * MS)] * 3)
         self.assertEqual(found.of("request")[1]["t"] - found.of("request")[0]["t"], 240 * MS)
 
+    def test_passes_over_rows_of_one_tensor_are_pieces(self):
+        self.serve("""
+    own = sys.modules["_stoker_hook"].part("own")
+    class Part:
+        _version = 0
+        def __init__(self, shape, base=None, at=0): self.shape, self._base, self.at = shape, base, at
+        def data_ptr(self): return self.at
+        def is_inference(self): return False
+    batch, model, other = Part((4, 8)), Part(()), Part(())
+    def count(parts, models=(model,)):
+        pieces = own.Pieces()
+        return sum(pieces.goes_on(models[n % len(models)], part) for n, part in enumerate(parts))
+    rows = [Part((1, 8), batch, 8 * n) for n in range(4)]
+    assert count(rows) == 3 and count(rows, (model, other)) == 0
+    assert count(Part((1, 2, 2), batch, n) for n in range(4)) == 3, "crops"
+    assert count(Part((1, 1), batch, n) for n in range(4)) == 0, "steps in time"
+    assert count(Part((1, 8), Part((4, 8)), n) for n in range(4)) == 0, "each of its own"
+    assert count([rows[0], rows[0]]) == 0, "again"
+    def written():
+        for row in rows:
+            yield row
+            batch._version += 1
+    assert count(written()) == 0, "each is made of the one before"
+        """)
+
     def test_a_request_after_none_is_told_at_once(self):
         """The event loop may be blocked by it for seconds."""
         told = self.serve("""
