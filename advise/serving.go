@@ -87,7 +87,7 @@ func (a adviser) restarts() Plan {
 	r := a.verdict.Measured.Restarts
 	fix := Fix{
 		Name: diagnose.SignalRestarts, Title: startOnce, Forecast: a.atMost(a.verdict.Most), Effort: Code, Risk: NoRisk,
-		Notes: []string{fmt.Sprintf("%d processes took %s each at least from their start to their first pass", r.Count,
+		Notes: []string{fmt.Sprintf("%d processes took %s each in the mean from their start to their first pass, or to their end", r.Count,
 			quantity.AboutSeconds(r.Seconds/float64(r.Count)))},
 	}
 	if r.At.File != "" {

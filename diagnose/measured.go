@@ -12,7 +12,8 @@ import (
 // Restarts are processes that load PyTorch one after another.
 type Restarts struct {
 	Count   int
-	Seconds float64         // from their starts to their first passes, in all, at least
+	Imports int             // of them, of which it is known that they import PyTorch
+	Seconds float64         // from their starts to their first passes, or to their ends where none was seen, in all
 	Share   float64         // of the run, while the device idles
 	At      recording.Place // the program's line that imports PyTorch; without a file if unknown
 }

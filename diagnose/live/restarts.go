@@ -11,15 +11,19 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// fewRestarts is how many processes start one after another, from which they do it again and again. [J]
-const fewRestarts = 3
+// Start values. [J]
+const (
+	fewRestarts = 3 // processes that start one after another, from which they do it again and again
+	fewImports  = 2 // of them, of which it is known where they import PyTorch
+)
 
 // findRestarts finds processes of one parent that load PyTorch one after another, as a server's workers that end after
 // so many requests, or a process for each job. Several at a time are ranks, or workers beside each other.
 func (l filler) findRestarts() (most diagnose.Restarts) {
 	children := map[int][]recording.Process{}
 	for _, p := range l.run.Facts.Processes {
-		if p.Hooked && p.Parent > 0 && (p.Role == recording.RoleTrainer || p.Role == recording.RoleServer) {
+		// one that ends with its only pass may have said nothing, and passes for its parent's worker
+		if p.Parent > 0 && p.Role != recording.RoleFeed {
 			children[p.Parent] = append(children[p.Parent], p)
 		}
 	}
@@ -39,8 +43,9 @@ func (l filler) findRestarts() (most diagnose.Restarts) {
 }
 
 // measureRestarts adds up what processes need from their start to their first pass, or to their end if none was seen;
-// zero if some of them run at the same time. A start is when it was first seen, so that it takes as long at least.
+// zero if some of them run at the same time, or if no line that imports PyTorch is known of two. A start is when it was first seen, so that it takes as long at least.
 func (l filler) measureRestarts(all []recording.Process, passes map[int]float64) (r diagnose.Restarts) {
+	imports := 0
 	for i, p := range all {
 		last := i == len(all)-1
 		if !last && (p.End == 0 || all[i+1].Start < p.End) {
@@ -51,13 +56,20 @@ func (l filler) measureRestarts(all []recording.Process, passes map[int]float64)
 			until = p.End
 		}
 		r.Seconds += max(0, until-p.Start)
-		if p.Imports != "" && r.At.File == "" {
-			file, line, _ := cutLast(p.Imports, ":")
-			r.At.File = file
-			r.At.Line, _ = strconv.Atoi(line)
+		if p.Imports == "" {
+			continue
+		}
+		imports++
+		file, line, _ := cutLast(p.Imports, ":")
+		number, _ := strconv.Atoi(line)
+		if at := (recording.Place{File: file, Line: number}); imports == 1 || at == r.At {
+			r.At = at
+		} else {
+			return diagnose.Restarts{} // several programs
 		}
 	}
-	if r.Count = len(all); r.Count < fewRestarts {
+	r.Count, r.Imports = len(all), imports
+	if r.Count < fewRestarts || imports < fewImports {
 		return diagnose.Restarts{}
 	}
 	from := all[0].Start

@@ -19,13 +19,18 @@ func TestProcessesThatStartOneAfterAnother(t *testing.T) {
 		"ranks":                             {0, 18, 6, false},
 		"two in turn":                       {3, 4, 6, false},
 		"started twice":                     {9, 8, 2, false},
+		"no import is known":                {3, 2.5, -6, false},
 	} {
 		run := &recording.Run{}
+		imports := "/srv/plates.py:14"
+		if c.count < 0 {
+			c.count, imports = -c.count, ""
+		}
 		for n := range c.count {
 			start := 1 + c.every*float64(n)
 			run.Facts.Processes = append(run.Facts.Processes, recording.Process{
 				PID: 10 + n, Parent: 7, Role: recording.RoleTrainer, Hooked: true, Start: start, End: start + c.lives,
-				Imports: "/srv/plates.py:14",
+				Imports: imports,
 			})
 			run.Steps = append(run.Steps, recording.Step{PID: 10 + n, Start: start + 2, Period: 0.1})
 		}

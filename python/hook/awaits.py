@@ -107,18 +107,21 @@ class Awaits(object):
                 self.sum("pool", tuple((frame.f_code, frame.f_lineno) for frame in shorten(chain[::-1])), ns * min(TASKS, calls.qsize()))
 
     def sum(self, who, frames, ns):
-        key = who, frames
-        if key not in self.sums and len(self.sums) >= STACKS:
-            return
-        self.sums[key] = self.sums.get(key, 0) + ns
+        key = who, tuple((id(code), line) for code, line in frames)  # code that was lent to a function holds lists: it has no hash
+        if key not in self.sums:
+            if len(self.sums) >= STACKS:
+                return
+            self.sums[key] = [frames, 0]
+        self.sums[key][1] += ns
         self.changed.add(key)
 
     def tell(self, state, t):
         if t - self.told >= channel.SERVER_FLUSH_NS:
             self.told = t
-            for who, frames in self.changed:
+            for key in self.changed:
+                frames, ns = self.sums[key]
                 places = [(code.co_filename, line, getattr(code, "co_qualname", code.co_name)) for code, line in frames]
-                state.channel.put((AWAIT, (who, channel.encode(places), self.sums[who, frames])))
+                state.channel.put((AWAIT, (key[0], channel.encode(places), ns)))
             self.changed.clear()
         state.after_step(t)
 

@@ -196,6 +196,17 @@ class Awaiting(FakeCase):
         self.assertIn(("request", ("stream_response", "words", "sleep")), stacks)
         self.assertEqual([names for _, names in stacks if "listen_for_disconnect" in names], [])
 
+    def test_a_pool_s_thread_in_a_function_with_lent_code(self):
+        """lend.Swap puts lists among the constants of a code, which then has no hash."""
+        found = self.serve("""
+    lent = (lambda: None).__code__
+    lent = lent.replace(co_consts=(*lent.co_consts, []))
+    awaits = requests.awaits
+    for _ in range(2): awaits.sum("pool", ((lent, 3),), 5)
+    awaits.tell(requests.state, now[0] + 10**10)
+        """)
+        self.assertEqual([r["for"] for r in found.of("await")], [10])
+
     def test_what_a_thread_of_a_pool_has_is_told_so(self):
         found = self.serve("""
     import threading
