@@ -98,7 +98,7 @@ func (a adviser) restarts() Plan {
 
 // startOnce is what saves the starts of processes.
 const startOnce = "let a process take many requests or jobs, and import PyTorch and load the model once: a worker that stays (RQ: " +
-	"SimpleWorker, Celery: no or a large worker_max_tasks_per_child, gunicorn: --max-requests 0). Where it must end: a second " +
+	"SimpleWorker, Celery: no or a large worker_max_tasks_per_child, gunicorn: --max-requests 0). If it must end: a second " +
 	"worker answers meanwhile (gunicorn: -w 2, --max-requests-jitter), or fork after the import (gunicorn: --preload), with no " +
 	"call of CUDA before"
 

@@ -202,8 +202,8 @@ func restarting(c *diagnose.Case) []diagnose.Evidence {
 		of = fmt.Sprintf("%d of them, as far as is known,", r.Imports)
 	}
 	return diagnose.AddEvidence(nil, r.Share, "ratio", diagnose.SignalRestarts,
-		"%d processes start one after another, and %s import PyTorch at %s:%d. From their starts to their first passes, or to "+
-			"their ends where no pass was seen, they take %s of the run", r.Count, of, r.At.File, r.At.Line, quantity.Percent(r.Share))
+		"%d processes start one after another, and %s import PyTorch at %s:%d. From their starts to their first passes (to "+
+			"their ends without one) they take %s of the run", r.Count, of, r.At.File, r.At.Line, quantity.Percent(r.Share))
 }
 
 // findHeld returns the evidence that the launching thread of a live run is held, by the device or by other threads of
