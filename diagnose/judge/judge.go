@@ -41,7 +41,8 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 		v.Class, v.Evidence = class, evidence
 	}
 	if evidence := restarting(c); evidence != nil {
-		v.Class, v.Evidence, v.Lead, v.Most = diagnose.CPUBound, evidence, nil, 1/(1-min(c.Restarts.Share, mostRestarts))
+		v.Class, v.Evidence, v.Lead = diagnose.CPUBound, evidence, nil
+		v.Most = 1 / (1 - min(c.Restarts.Share, mostRestarts))
 	}
 	if v.Class == diagnose.Unknown {
 		v.Evidence = unknownEvidence(c, v.Scores)

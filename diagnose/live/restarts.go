@@ -42,8 +42,9 @@ func (l filler) findRestarts() (most diagnose.Restarts) {
 	return most
 }
 
-// measureRestarts adds up what processes need from their start to their first pass, or to their end if none was seen;
-// zero if some of them run at the same time, or if no line that imports PyTorch is known of two. A start is when it was first seen, so that it takes as long at least.
+// measureRestarts adds up what processes need from their start to their first pass, or to their end if none was seen.
+// It is zero if some of them run at the same time, or if no line that imports PyTorch is known of two. A start is when
+// the process was first seen.
 func (l filler) measureRestarts(all []recording.Process, passes map[int]float64) (r diagnose.Restarts) {
 	imports := 0
 	for i, p := range all {

@@ -19,7 +19,7 @@ import (
 // Start values for servers. [J]
 const (
 	fewRequests = 20  // answered ones below which a server is not judged by them
-	onePiece    = 0.9 // passes of a request over parts of one tensor beside the first; of some requests one may be missed
+	onePiece    = 0.9 // passes of a request over parts of one tensor beside the first; one may be missed
 	onCore      = 0.2 // share of a line's samples on a core from which its sleep is a wait for Python's lock
 	seenEnough  = 0.5 // share of the passes' time that looks at stacks found, from which they tell what the server does
 	leastCounts = 10  // counts of threads that tell how often a process wants a core
