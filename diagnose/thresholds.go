@@ -273,8 +273,8 @@ var (
 	HostForRequests = Ramp{0.08, 0.15, "share of the window", "[J]"}
 	// Awaited is the time in which requests are there and no core works: sleep tells less than work.
 	Awaited = Ramp{0.10, 0.20, "share of the window", "[J]"}
-	// WaitingPerSample is how many requests are there for each sample of a pass: while one computes and one is prepared, a third
-	// keeps a full device busy.
+	// WaitingPerSample is how many requests are there for each sample of a pass: while one computes and one is
+	// prepared, a third keeps a full device busy.
 	WaitingPerSample = Ramp{3, 3.5, "requests", "[J]"}
 	// SmallPass is the samples of a pass: a few are small, six are not.
 	SmallPass = Ramp{6, 4, "samples", "[J]"}

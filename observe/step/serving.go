@@ -24,7 +24,7 @@ func (p *Process) noteRunner(tid int) {
 
 // serve takes the newest counters of a process that takes requests.
 func (in *Intake) serve(p *Process, r *hookRecord) bool {
-	if r.Arrived < 0 || r.Answered < 0 || r.Answered > r.Arrived || r.Unasked < 0 || r.Flight < 0 || r.Active < 0 || r.Pieces < 0 {
+	if min(r.Arrived, r.Answered, r.Unasked, r.Flight, r.Active, r.Pieces) < 0 || r.Answered > r.Arrived {
 		return false
 	}
 	p.Serves = true
