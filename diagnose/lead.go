@@ -106,7 +106,7 @@ func (l *Lead) Why() string {
 	if at := l.Line.String(); at != "" {
 		text += ": " + at
 		if l.LineShare > 0 {
-			text += fmt.Sprintf(" has %s of the looks at the launching thread", WholePercent(l.LineShare))
+			text += fmt.Sprintf(" has %s of the launching thread's stack samples", WholePercent(l.LineShare))
 		}
 	}
 	if l.Beside != "" {

@@ -44,7 +44,7 @@ func PProf(w io.Writer, run *recording.Run) error {
 	for _, s := range stacks {
 		all += s.Seconds
 	}
-	p := newProfile("looks", "count", "fetch", "nanoseconds")
+	p := newProfile("samples", "count", "fetch", "nanoseconds")
 	for _, s := range stacks {
 		state, places := "on a core, or waiting for one", s.Places
 		if s.Asleep {

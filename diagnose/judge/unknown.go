@@ -245,7 +245,7 @@ func heldByAnswer(c *diagnose.Case) []diagnose.Evidence {
 		waits := slices.Contains(ofAnswers, line.Kind) && line.Own.File != "" && line.Asleep > line.Seconds/2
 		if waits && line.Share.Low >= partlyHeld && line.Share.Point >= c.Idle/2 {
 			return diagnose.AddEvidence(nil, line.Share.Point, "ratio", "thread.state",
-				"the launching thread waits in %s of its looks at %s, and the device idles %s of the time",
+				"the launching thread waits in %s of its stack samples at %s, and the device idles %s of the time",
 				diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
 		}
 	}
@@ -262,7 +262,8 @@ func heldByRanks(c *diagnose.Case) []diagnose.Evidence {
 		return nil
 	}
 	return diagnose.AddEvidence(nil, line.Share.Point, "ratio", diagnose.SignalRanks,
-		"the launching thread waits for the other ranks in %s of its looks at %s, and the device idles %s of the time",
+		"the launching thread waits for the other ranks in %s of its stack samples at %s, and the device idles %s "+
+			"of the time",
 		diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
 }
 
@@ -285,8 +286,8 @@ func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 		return nil
 	}
 	return diagnose.AddEvidence(nil, line.Share.Point, "ratio", diagnose.SignalHeld,
-		"the launching thread waits for the device in %s of its looks at %s: at each such wait nothing else is queued, and "+
-			"the device idles until the host has launched again, %s of the time",
+		"the launching thread waits for the device in %s of its stack samples at %s: at each such wait nothing else "+
+			"is queued, and the device idles until the host has launched again, %s of the time",
 		diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
 }
 

@@ -19,8 +19,8 @@ func (l filler) findAnomalies() []diagnose.Finding {
 		return nil
 	}
 	f := diagnose.NewFinding(diagnose.FindingAnomalyDetection)
-	f.Text = fmt.Sprintf("autograd's anomaly detection is on: %s of the looks at the launching thread find it taking a stack for "+
-		"an operation of %s, and checking each gradient is not among them",
+	f.Text = fmt.Sprintf("autograd's anomaly detection is on: %s of the launching thread's stack samples find it "+
+		"taking a stack for an operation of %s, and checking each gradient is not among them",
 		quantity.Percent(line.Seconds/l.LoopLines.Seconds), line.Short())
 	f.Advice = diagnose.Anomalies.Advice()
 	return []diagnose.Finding{f}

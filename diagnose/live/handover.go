@@ -27,7 +27,8 @@ func (l filler) askHandOver() diagnose.Quantity {
 	q := diagnose.AskShare("Is the launching thread taking batches over while it waits for them?", share,
 		diagnose.TakesBatchOver, "").
 		WithEvidence(share, "ratio", string(recording.FetchStack),
-			"looks at the launching thread find it taking a batch over from a worker %s of the time that it waits for one",
+			"stack samples of the launching thread find it taking a batch over from a worker %s of the time that it waits "+
+				"for one",
 			quantity.Percent(share))
 	if d.Tensors >= manyTensors {
 		return q.WithEvidence(float64(d.Tensors), "tensors", "batch.tensors",
@@ -67,6 +68,6 @@ func (l filler) askSampler() diagnose.Quantity {
 	return diagnose.AskShare("Does the sampler draw indices in the launching thread while that waits for a batch?", share,
 		diagnose.TakesBatchOver, "").
 		WithEvidence(share, "ratio", diagnose.SignalSampler,
-			"looks at the launching thread find it in the loader's sampler %s of the time that it waits for a batch",
+			"stack samples of the launching thread find it in the loader's sampler %s of the time that it waits for a batch",
 			quantity.Percent(share))
 }

@@ -108,7 +108,7 @@ func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
 		return diagnose.AskShare("Does the launching thread prepare batches while the device is idle?",
 			min(1, loading/l.Idle), diagnose.LoadsWhileIdle, "").
 			WithEvidence(loading, "ratio", string(recording.FetchLooks),
-				"no loader process exists, and looks at its stack find the launching thread in a loader's fetch %s of "+
+				"no loader process exists, and stack samples find the launching thread in a loader's fetch %s of "+
 					"the time", quantity.Percent(loading)).
 			AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 	}

@@ -25,9 +25,9 @@ func (l filler) findInterpreterLock() []diagnose.Finding {
 	if lines.Looks < fewLooks || !(share >= leastLocked) || !(others >= leastHolding) {
 		return nil
 	}
-	f := diagnose.NewTextFinding(diagnose.FindingInterpreterLock, fmt.Sprintf("%s of the looks at the launching thread find it "+
-		"waiting for Python's interpreter lock, in next() or after a wait for the device, and the other threads of its "+
-		"process use %s cores meanwhile",
+	f := diagnose.NewTextFinding(diagnose.FindingInterpreterLock, fmt.Sprintf("%s of the launching thread's "+
+		"stack samples find it waiting for Python's interpreter lock, in next() or after a wait for the device, and the "+
+		"other threads of its process use %s cores meanwhile",
 		diagnose.WholePercent(share), quantity.AboutCores(others)))
 	f.Share, f.Advice = share, diagnose.InterpreterAdvice
 	return []diagnose.Finding{f}

@@ -176,7 +176,7 @@ func (l filler) askServerCopies() diagnose.Quantity {
 	copying := min(l.Parts.Copies, l.copiesServer())
 	return diagnose.AskShare("Do copies to the device take a good part of the time?", copying, diagnose.CopyTime, "").
 		WithEvidence(copying, "ratio", string(recording.FetchStack),
-			"looks find threads in copies to the device %s of the time, while no kernel runs", quantity.Percent(copying))
+			"stack samples find threads in copies to the device %s of the time, while no kernel runs", quantity.Percent(copying))
 }
 
 // copiesServer is the share of the window in which looks find a thread in a copy to the device.
@@ -327,7 +327,7 @@ func (l filler) withServerLines(q diagnose.Quantity) diagnose.Quantity {
 	}
 	if len(said) > 0 {
 		q = q.WithEvidence(l.LoopLines.Lines[0].Share.Point, "ratio", string(recording.FetchStack),
-			"by line, looks at the server's threads: %s", strings.Join(said, ", "))
+			"by line, stack samples of the server's threads: %s", strings.Join(said, ", "))
 	}
 	said = nil
 	for _, line := range l.LoopLines.Awaits[:min(len(l.LoopLines.Awaits), diagnose.LinesSaid)] {
@@ -335,7 +335,7 @@ func (l filler) withServerLines(q diagnose.Quantity) diagnose.Quantity {
 	}
 	if len(said) > 0 {
 		q = q.WithEvidence(l.LoopLines.Awaits[0].Share.Point, "ratio", string(recording.AwaitStack),
-			"by line, looks at coroutines that wait: %s", strings.Join(said, ", "))
+			"by line, samples of coroutines that wait: %s", strings.Join(said, ", "))
 	}
 	return q
 }

@@ -9,7 +9,8 @@ var handOver = Rule{
 	Title: "Taking batches over from the workers is the limit",
 	Text: "The workers are ahead, and the loop spends its wait for a batch at taking it over: each tensor in shared " +
 		"memory is opened by itself, and objects are unpickled one after the other.",
-	Limits: "With pin_memory=True a thread of PyTorch does some of it, which looks at the launching thread do not show.",
+	Limits: "With pin_memory=True a thread of PyTorch does some of it, which stack samples of the launching thread do " +
+		"not show.",
 	check: func(c *inquiry) float64 {
 		takes := c.yes(c.TakesBatchesOver)
 		starved := c.yes(c.InputShort)
