@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -127,7 +128,7 @@ func checkMade(t *testing.T, s *started, memory, want []byte) {
 	}
 }
 
-// TestRooms: memory that cannot shrink is mapped at its second use, and unmapped when it is no
+// TestRooms: memory that cannot shrink is mapped once it has pages, and unmapped when it is no
 // longer used.
 func TestRooms(t *testing.T) {
 	var r rooms
@@ -145,17 +146,24 @@ func TestRooms(t *testing.T) {
 		t.Cleanup(func() { _ = file.Close() })
 		return file
 	}
-	first := sealed()
+	written := func() *os.File {
+		file := sealed()
+		if _, err := file.WriteAt(make([]byte, 4096), 0); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	first := written()
 	lend := func(file *os.File, size int64) []byte {
 		memory, back := r.lendMemory(file, size)
 		back()
 		return memory
 	}
-	if lend(first, 4096) != nil || len(lend(first, 4096)) != 4096 || lend(first, 8192) != nil {
-		t.Error("mapped at once, or not the second time, or where it has grown")
+	if lend(sealed(), 4096) != nil || len(lend(first, 4096)) != 4096 || lend(first, 8192) != nil {
+		t.Error("mapped without pages, or not with them, or where it has grown")
 	}
 	_, back := r.lendMemory(first, 4096)
-	other := sealed()
+	other := written()
 	for range unwanted + 1 {
 		lend(other, 4096)
 	}
@@ -166,6 +174,40 @@ func TestRooms(t *testing.T) {
 	lend(other, 4096)
 	if len(r.seen) != 1 {
 		t.Errorf("%d rooms, of which one is wanted", len(r.seen))
+	}
+}
+
+// TestRoomsKeepNoLock: a client's lock on memory ends once a make has closed it, though it stays
+// mapped.
+func TestRoomsKeepNoLock(t *testing.T) {
+	var r rooms
+	defer r.unmapAll()
+	fd, memory := room(t, 4096)
+	memory[0] = 1
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
+		t.Fatal(err)
+	}
+	reopen := func() *os.File {
+		file, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = file.Close() })
+		return file
+	}
+	lock := func(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+	loan, next := reopen(), reopen()
+	if err := lock(loan); err != nil {
+		t.Fatal(err)
+	}
+	mapped, back := r.lendMemory(loan, 4096)
+	if len(mapped) != 4096 || lock(next) == nil {
+		t.Fatal("not mapped, or lent twice")
+	}
+	back()
+	_ = loan.Close()
+	if err := lock(next); err != nil || len(r.seen) != 1 {
+		t.Errorf("%d rooms are mapped, and locking one that is closed: %v", len(r.seen), err)
 	}
 }
 

@@ -269,6 +269,28 @@ if __name__ == "__main__":
 """
         )
 
+    def test_a_child_of_a_worker_writes_elsewhere(self):
+        self.hold_equal(
+            """
+def forking(samples):
+    first, (read, write) = torch.utils.data.default_collate(samples), os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.read(read, 1)
+        torch.utils.data.default_collate([-sample for sample in samples])
+        os._exit(0)
+    second = torch.utils.data.default_collate(samples)
+    os.write(write, b"x")
+    os.waitpid(pid, 0)
+    os.close(read), os.close(write)
+    return first, second
+
+if __name__ == "__main__":
+    for batch in DataLoader(Data(plain, 40), batch_size=4, collate_fn=forking, num_workers=1):
+        print(describe(batch))
+"""
+        )
+
     def test_errors_and_deaths(self):
         """The error of a sample has its traceback, what cannot be pickled is said, and a worker that is killed is named."""
         errors = """

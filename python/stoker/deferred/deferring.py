@@ -623,7 +623,7 @@ def _run_deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
         except BaseException:
             materializer.abandon(recording)
             raise
-        materializer.finish(recording)
+        materializer.finish(recording, batch)
     finally:
         Recording.now = None
         # Pictures that are left in the batch were recorded, but Pillow has made them.

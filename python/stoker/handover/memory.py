@@ -107,3 +107,20 @@ class Memory:
             keep_freed_memory(taken)
         self.pieces = []
         self._lender.turn()
+
+
+_of_worker: Memory | None = None
+
+
+def find_memory() -> Memory | None:
+    """Return the memory of the batch that this process builds; None if it is no worker that hands over."""
+    return _of_worker
+
+
+def set_memory(memory: Memory | None) -> None:
+    global _of_worker
+    _of_worker = memory
+
+
+#: A worker's forked child would write where the worker does.
+os.register_at_fork(after_in_child=lambda: set_memory(None))

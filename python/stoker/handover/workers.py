@@ -17,7 +17,7 @@ import torch
 
 from .._limits import find_lack
 from . import receiving, sending
-from .memory import Memory
+from .memory import Memory, find_memory, set_memory
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -93,17 +93,19 @@ class _Loop:
         if number is not None and queue is not None:
             memory = Memory([os.dup(room.descriptor) for room in self._inherited[number]] if self._inherited else [])
             self._inherited = []
-            _allocate_by(memory)
+            set_memory(memory)
+            _allocate_in_rooms()
             given.arguments["data_queue"] = sending.Queue(queue, self._ends[number], self._key, number, memory, self._home[0].startswith("torchdata"))
         self._loop(*given.args, **given.kwargs)
 
 
-def _allocate_by(memory: Memory) -> None:
+def _allocate_in_rooms() -> None:
     """Make storages that a collate function shares directly in the batch's room."""
     make_shared = torch.UntypedStorage._new_shared
 
     def _new_shared(cls: Any, size: int, *, device: str | torch.device = "cpu") -> Any:
-        storage = memory.allocate(size) if torch.device(device).type == "cpu" else None
+        memory = find_memory() if torch.device(device).type == "cpu" else None
+        storage = memory.allocate(size) if memory is not None else None
         return make_shared(size, device=device) if storage is None else storage
 
     torch.UntypedStorage._new_shared = classmethod(_new_shared)

@@ -264,7 +264,7 @@ class _Request:
         """Yield for each room its descriptor, its jobs and the daemon's description of them."""
         groups: dict[int, list[int]] = {}
         for i, job in enumerate(self.jobs):
-            groups.setdefault(self.scratch if i in self.drafts else job.room.descriptor, []).append(i)
+            groups.setdefault(self.scratch if i in self.drafts else job.shared.descriptor, []).append(i)
         for room, members in groups.items():
             for first in range(0, len(members), _PICTURES):
                 part = members[first : first + _PICTURES]
@@ -281,7 +281,7 @@ class _Request:
                 "mode": source.mode,
                 "size": source.size,
                 "file": (self.offsets[id(source)], len(source.data)),
-                "to": self.drafts[i] if i in self.drafts else place.storage_offset() * place.element_size(),
+                "to": self.drafts[i] if i in self.drafts else job.shared.at + place.storage_offset() * place.element_size(),
                 "ops": recipe.ops if _wants_rows(job) else (*recipe.ops, planes),
             }
             if pillow < 13:  # 13 resizes vertically and horizontally in another order
@@ -333,7 +333,7 @@ def _wants_rows(job: Job) -> bool:
 
 def _writes_in_place(job: Job) -> bool:
     """Whether the daemon writes to the job's place directly."""
-    if job.room is None or not (_returns_numbers(job) or job.steps is None):
+    if job.shared is None or not (_returns_numbers(job) or job.steps is None):
         return False
     bands, _, width = job.place.shape
     return job.place.is_contiguous() or _wants_rows(job) and job.place.stride() == (1, width * bands, bands)

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from ...daemon.room import Room
 from .bits import same_bits
 from .pictures import Recipe, compute_by_pillow
 from .plan import Steps
 
 if TYPE_CHECKING:
     from PIL._imaging import ImagingCore
+
+
+class Shared(NamedTuple):
+    """Where a tensor's storage begins in memory that is shared with the daemon."""
+
+    owner: Any  # keeps the descriptor open
+    descriptor: int
+    at: int  # bytes before the storage
 
 
 class Job(NamedTuple):
@@ -24,7 +31,7 @@ class Job(NamedTuple):
     recipe: Recipe
     steps: Steps | None
     place: torch.Tensor  # (channel, row, column)
-    room: Room | None  # the shared memory that place is in
+    shared: Shared | None  # the memory that place is in; None: this process's own
 
     def run(self, pixels: torch.Tensor) -> torch.Tensor:
         """Apply the steps to bytes, which they may change."""
@@ -46,9 +53,9 @@ class Job(NamedTuple):
         self.place.copy_(self.run(read_pixels(core)))
 
 
-def make_job(recipe: Recipe, steps: Steps, place: torch.Tensor, room: Room | None) -> Job:
+def make_job(recipe: Recipe, steps: Steps, place: torch.Tensor, shared: Shared | None) -> Job:
     """Make a job. Steps that change no value are left out."""
-    return Job(recipe, None if is_identity(recipe.bands, steps) else steps, place, room)
+    return Job(recipe, None if is_identity(recipe.bands, steps) else steps, place, shared)
 
 
 _tables: dict[Any, torch.Tensor] = {}  # equal steps are mostly the same object
