@@ -152,7 +152,7 @@ var knownBy = []struct {
 }
 
 // drawsNeighbours are names of functions and classes that draw the neighbours of a graph's nodes. [J]
-var drawsNeighbours = regexp.MustCompile(`(?i)neighbou?r_?sampl|sample_(?:neighbou?rs|blocks|subgraph)|(?:^|\.)to_block$`)
+var drawsNeighbours = regexp.MustCompile(`(?i)neighbou?r_?sampl|sample_(?:neighbou?rs|blocks|subgraph)|^to_block$`)
 
 // spoiling are names of functions that make a picture worse, so as to learn from it: what they encode, they decode. [J]
 var spoiling = regexp.MustCompile(`(?i)degrad|artifact|jpeg_?(?:compress|nois|quality)|corrupt`)
@@ -180,9 +180,14 @@ func kindOf(s recording.Stack) diagnose.Kind {
 		if !p.Own() {
 			continue
 		}
-		if own = p; drawsNeighbours.MatchString(p.Function) {
+		if own = p; drawsNeighbours.MatchString(p.Outer()[strings.LastIndexByte(p.Outer(), '.')+1:]) {
 			return diagnose.Neighbours
 		}
+	}
+	// A sampler's class also fetches what belongs to the nodes: its name tells the work of what draws them.
+	if class, method, _ := strings.Cut(own.Outer(), "."); !s.Asleep && drawsNeighbours.MatchString(class) &&
+		(strings.HasPrefix(method, "sample") || slices.Contains(callables, method) || slices.Contains(iterates, method)) {
+		return diagnose.Neighbours
 	}
 	if strings.Contains(own.Function, "collate") { // itself, and not a function that it calls
 		return diagnose.Collate
@@ -313,6 +318,9 @@ func nameKind(places []recording.Place, rows []nameRow) diagnose.Kind {
 	}
 	return ""
 }
+
+// iterates are the methods by which a data set or a sampler is asked.
+var iterates = []string{"__getitem__", "__getitems__", "__iter__", "__next__"}
 
 // callables are the methods by which a transform is called.
 var callables = []string{"__call__", "forward", "apply", "transform"}
