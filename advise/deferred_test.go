@@ -41,14 +41,19 @@ func TestDeferredPictures(t *testing.T) {
 		said         string  // in the notes, or in why not
 		proposed, no bool
 	}{
-		"whole":      {map[string]float64{decode: 100}, 2.3, 2.6, "100 %", true, false},
-		"half":       {map[string]float64{decode: 50, own: 50}, 1.4, 1.6, "what stays in Python: /t.py:4 Faces.__getitem__ 50 %", true, false},
-		"little":     {map[string]float64{decode: 2, own: 98}, 0, 0, "no measurable gain", false, false},
-		"one by one": {map[string]float64{decode: 80, blur: 20}, 0, 0, "as /t.py:4 Faces.__getitem__ does", false, false},
-		"arrays":     {map[string]float64{"PIL/Image.py:9 Image.__array_interface__;PIL/ImageFile.py:9 ImageFile.load": 50, own: 50}, 0, 0, "as /t.py:4 Faces.__getitem__ does", false, false},
-		"no Pillow":  {map[string]float64{own: 100}, 0, 0, "", false, true},
+		"whole":       {map[string]float64{decode: 100}, 2.3, 2.6, "100 %", true, false},
+		"half":        {map[string]float64{decode: 50, own: 50}, 1.4, 1.6, "what stays in Python: /t.py:4 Faces.__getitem__ 50 %", true, false},
+		"little":      {map[string]float64{decode: 2, own: 98}, 0, 0, "only 2 %", false, false},
+		"one by one":  {map[string]float64{decode: 80, blur: 20}, 0, 0, "as /t.py:4 Faces.__getitem__ does", false, false},
+		"arrays":      {map[string]float64{"PIL/Image.py:9 Image.__array_interface__;PIL/ImageFile.py:9 ImageFile.load": 50, own: 50}, 0, 0, "as /t.py:4 Faces.__getitem__ does", false, false},
+		"no Pillow":   {map[string]float64{own: 100}, 0, 0, "", false, true},
+		"numpy.array": {map[string]float64{decode: 98, "native array": 1}, 0, 0, "decodes at once", false, false},
+		"minor":       {map[string]float64{decode: 30, own: 70}, 0, 0, "only 30 %", false, false},
 	} {
 		run := seenIn(t, test.stacks)
+		if name == "numpy.array" { // its time is that of a small picture
+			run.Facts.Loaders[0].Transforms = nil
+		}
 		plan := Rank(run, judge.Judge(run))
 		at := slices.IndexFunc(plan.Fixes, func(f Fix) bool { return f.Name == "feed" })
 		why := slices.IndexFunc(plan.Rejected, func(r Rejected) bool { return r.Name == "feed" })
@@ -80,9 +85,26 @@ func TestTranslatedNeedsNoDeferring(t *testing.T) {
 	if got := names(plan.Fixes); slices.Contains(got, "feed") || !slices.Contains(got, "loader") {
 		t.Errorf("fixes %v", got)
 	}
-	run.Facts.Loaders[0].Transforms = []string{"torchvision.transforms.autoaugment.RandAugment"}
+	run.Facts.Loaders[0].Transforms = []string{"torchvision.transforms.autoaugment.RandAugment", "torchvision.transforms.transforms.ToTensor"}
 	plan = Rank(run, judge.Judge(run))
 	if got := names(plan.Fixes); !slices.Contains(got, "feed") || slices.Contains(got, "loader") || math.IsNaN(plan.Fixes[0].Forecast.Speedup.High) {
 		t.Errorf("fixes %v", got)
+	}
+}
+
+// Of pictures of which few pixels are kept, decoding and shrinking them goes away together, and is bounded together.
+func TestFewPixelsAreKept(t *testing.T) {
+	const decode = "PIL/Image.py:9 Image.convert;PIL/ImageFile.py:9 ImageFile.load"
+	for kept, want := range map[float64]bool{1e5: true, 1e9: false} {
+		run := seenIn(t, map[string]float64{decode: 50, "PIL/Image.py:9 Image.resize": 45, "PIL/Image.py:9 Image.getbbox": 5})
+		run.Facts.Loaders[0].Transforms, run.Facts.Loaders[0].BatchBytes = nil, kept
+		plan := Rank(run, judge.Judge(run))
+		at := slices.IndexFunc(plan.Fixes, func(f Fix) bool { return strings.HasPrefix(f.Title, "store pictures at the size") })
+		if (at >= 0) != want {
+			t.Errorf("%v bytes are kept: %+v", kept, plan.Fixes)
+		}
+		if at >= 0 && plan.Fixes[at].Forecast.Speedup.High < 3 {
+			t.Errorf("at most %+v", plan.Fixes[at].Forecast.Speedup)
+		}
 	}
 }

@@ -116,8 +116,14 @@ func (a adviser) deferred() (Fix, string) {
 	case p.Asks.File != "":
 		return fix, fmt.Sprintf(
 			"stoker feed gains little or nothing if a script asks for the values of each picture on its own, as %s does", p.Asks)
+	case !p.Converts:
+		return fix, "stoker feed defers pictures that torchvision makes tensors of (to_tensor, pil_to_tensor), and none was seen: " +
+			"numpy.array(picture) decodes at once, in the worker"
 	case !a.base.PrepareCPU.Known():
 		return fix, "the cost of preparing a batch was not measured"
+	case p.Share.Point < mostOfBatch:
+		return fix, fmt.Sprintf("only %s of the core time of preparing a batch is work that stoker feed defers",
+			quantity.Percent(p.Share.Point))
 	}
 	cost := predict.DeferredCost()
 	left := func(share, cost float64) float64 { return 1 - share*(1-cost) }

@@ -2,9 +2,11 @@ package advise
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // leadWithLine puts a cheaper line before another or a free machine, if most of preparing a batch goes into that line:
@@ -28,7 +30,7 @@ func (a adviser) leadWithLine(fixes []Fix) {
 			share += line.Share.Point
 		}
 	}
-	if share < mostOfBatch {
+	if share < mostOfBatch && !a.decodesMuch() {
 		return
 	}
 	to := 0
@@ -98,11 +100,51 @@ func (a adviser) slow() (Fix, string) {
 	if line.Kind == diagnose.Chunks {
 		title = "read whole chunks, or store the array in chunks of one sample: "
 	}
-	return Fix{
+	fix := Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
 		Forecast: a.atMost(line.Without.Speedup.High),
 		Notes:    []string{line.Kind.Advice()},
-	}, ""
+	}
+	if a.decodesMuch() {
+		fix.Title = "store pictures at the size that is used, or decode them smaller: " + line.String()
+		fix.Risk, fix.Notes = NumericsRisk, []string{decodeSmaller}
+		share := stoker.Exactly(min(1, a.shareOfPictures()))
+		fix.Forecast = a.atMost(a.base.Without(share, stoker.Exactly(0)).Speedup.High)
+	}
+	return fix, ""
+}
+
+const decodeSmaller = "once, before training: stoker pack FOLDER -o packed --decoded --resize N, or save each file resized. In the " +
+	"data set: picture.draft(\"RGB\", size) before the first use lets a JPEG decode to a half, a quarter or an eighth"
+
+// mostKept is how many bytes of pixels are kept for a second of decoding, up to which most of what is decoded is not
+// used. [J] Pillow decodes a hundred megabytes of pixels a second and more: a sixth of that is kept at most.
+const mostKept = 15e6
+
+// decodesMuch reports whether most of preparing a batch is to decode pictures far larger than what is kept of them,
+// and to shrink them.
+func (a adviser) decodesMuch() bool {
+	l := a.judgedLoader()
+	if l == nil || !(l.BatchBytes > 0) || len(a.verdict.Lines) == 0 || a.verdict.Lines[0].Kind != diagnose.Decoder {
+		return false
+	}
+	pixels := l.BatchBytes
+	if l.BatchDType == "float32" {
+		pixels /= 4
+	}
+	return a.shareOfPictures() >= mostOfBatch && pixels < mostKept*a.verdict.Lines[0].Share.Point*a.costs.FetchCPU
+}
+
+// shareOfPictures is the share of preparing a batch that decodes pictures or shrinks them: smaller ones need less of both.
+func (a adviser) shareOfPictures() (share float64) {
+	for _, line := range a.verdict.Lines {
+		shrinks := strings.HasPrefix(line.Call.File, "PIL/") || strings.HasPrefix(line.Call.File, "torchvision/transforms/")
+		if line.Kind == diagnose.Decoder ||
+			shrinks && recording.ContainsAny(line.Call.Function, "esize", "thumbnail", "reduce", "convert") {
+			share += line.Share.Point
+		}
+	}
+	return share
 }
 
 // queuesAtLock reports whether workers mostly wait for each other at the lock of a file.

@@ -195,8 +195,11 @@ const mostOfWork = 0.5
 
 // sayWork says which work most of preparing a batch is, if the device awaits that; "" if no line has most of it.
 func sayWork(v diagnose.Verdict) string {
-	if !v.Class.Starves() || len(v.Lines) == 0 || v.Lines[0].Share.Point < mostOfWork {
+	if !v.Class.Starves() || len(v.Lines) == 0 {
 		return ""
+	}
+	if v.Lines[0].Share.Point < mostOfWork {
+		return sayBothWorks(v.Lines)
 	}
 	line := v.Lines[0]
 	what := cmp.Or(line.Class, line.Where().Function, line.Short())
@@ -208,6 +211,22 @@ func sayWork(v diagnose.Verdict) string {
 		text += ": " + line.Kind.Words()
 	}
 	return text
+}
+
+// sayBothWorks says so of two lines that have most of it together, if it is known what both do.
+func sayBothWorks(lines []diagnose.Line) string {
+	if len(lines) < 2 || lines[0].Share.Point+lines[1].Share.Point < mostOfWork {
+		return ""
+	}
+	var said []string
+	for _, line := range lines[:2] {
+		if line.Kind == "" || line.Kind == diagnose.Code || line.Own.File == "" || line.Class != "" {
+			return ""
+		}
+		said = append(said, fmt.Sprintf("%s (%s)", line.Kind.Words(), line.Short()))
+	}
+	return fmt.Sprintf(". %s of preparing a batch is %s", diagnose.WholePercent(lines[0].Share.Point+lines[1].Share.Point),
+		strings.Join(said, ", and "))
 }
 
 // sayUndecided says why an idle device has no class.

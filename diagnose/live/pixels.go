@@ -21,6 +21,16 @@ type Pixels struct {
 	Rest  []string        // the program's lines whose work is not moved, most first
 	// needs the values of each picture at once, so that they cannot wait; without a file where nothing does
 	Asks recording.Place
+	// torchvision makes tensors of the pictures, which can wait: numpy.array(picture) decodes at once, in however little time
+	Converts bool
+}
+
+// converters are functions and transforms of torchvision that make a picture a tensor, and are deferred.
+var converters = []string{"to_tensor", "pil_to_tensor", "to_image", "ToTensor", "PILToTensor", "ToImage"}
+
+// converts reports whether a function or a transform of a library is one of them.
+func converts(name string) bool {
+	return slices.Contains(converters, name[strings.LastIndexByte(name, '.')+1:])
 }
 
 // leastAsked is the share of the core time from which a line counts that needs a
@@ -42,6 +52,11 @@ func FindPixels(run *recording.Run, c measure.Costs) (p Pixels, ok bool) {
 	stacks, looks := run.FetchStacks(c.Window.Start, c.Window.End,
 		recording.Loading{PID: c.Window.PID, Worker: c.Workers > 0})
 	var all spent
+	if d := run.FindLoader(c.Window.PID, c.Window.Loader); d != nil {
+		p.Converts = slices.ContainsFunc(d.Transforms, func(name string) bool {
+			return strings.HasPrefix(name, "torchvision.") && converts(name)
+		})
+	}
 	did := map[work]map[recording.Place]float64{otherWork: {}, fedWork: {}, asking: {}}
 	for _, s := range stacks {
 		all.addStack(s)
@@ -54,6 +69,9 @@ func FindPixels(run *recording.Run, c measure.Costs) (p Pixels, ok bool) {
 			own = recording.Place{Function: by.Function}
 		}
 		did[kind][own] += s.Seconds
+		p.Converts = p.Converts || slices.ContainsFunc(behind, func(p recording.Place) bool {
+			return strings.HasPrefix(p.File, "torchvision/") && converts(p.Function)
+		})
 		ok = ok || slices.ContainsFunc(behind,
 			func(p recording.Place) bool { return p.File == "PIL/ImageFile.py" && p.Function == "ImageFile.load" })
 	}
