@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // ofFindings are changes that take a finding away. What they gain is not measured: all that the device idles for
@@ -51,9 +50,6 @@ func (a adviser) removeFindings() (Fix, string) {
 			}
 			if !math.IsNaN(f.Saves) {
 				fix.Forecast = a.atMost(atRemoval(f.Saves))
-			}
-			if f.Name == diagnose.FindingHostTensors { // the device waits for the host, and for the copies
-				fix.Forecast = a.atMost(atRemoval(a.verdict.Idle + stat.Or(a.verdict.Shares.Copy, 0)))
 			}
 			if f.Name == diagnose.FindingManyReads && a.costs.Workers == 0 && a.costs.Fed() {
 				fix.Title = "read values from the device every 50 steps, all at once: the loop loads while the device works"

@@ -2,6 +2,7 @@ package advise
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -23,6 +24,15 @@ func (a adviser) handOver() (Fix, string) {
 	l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader)
 	switch {
 	case l == nil:
+	case slices.ContainsFunc(a.verdict.Evidence, func(e diagnose.Evidence) bool {
+		return e.Signal == diagnose.SignalPiped
+	}):
+		fix.Title, fix.Effort = "return tensors: torch.as_tensor(array) of each NumPy array, at the end of collate_fn", Code
+		fix.Notes = []string{"workers hand tensors over in shared memory. NumPy arrays are pickled and go through a pipe, and " +
+			"pin_memory=True pins none of them"}
+		if line, seen := a.lineOfCollate(); seen {
+			fix.At = line.Short()
+		}
 	case l.Objects > l.Tensors:
 		fix.Title, fix.Effort = "let collate_fn return few large tensors instead of lists, dictionaries and objects", Code
 		fix.Notes = append([]string{fmt.Sprintf("a batch has %s objects of Python or more, which are pickled one by one",

@@ -59,8 +59,8 @@ func (a adviser) proposeTraced(plan *Plan) {
 }
 
 // leastBusy is the bound of a live run's gain below which the device is busy enough. [J] Idle time is all that is known
-// there, and a part of it stays: a busy machine, or what else the host has to do, makes a tenth.
-const leastBusy = 1.125
+// there, and a part of it stays: a busy machine, or what else the host has to do.
+const leastBusy = 1.1
 
 // inWords are what findings advise in the words of other frameworks than PyTorch, and the setting with the same aim.
 var inWords = map[string]struct {

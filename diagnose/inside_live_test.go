@@ -130,7 +130,7 @@ func TestTensorsMadeOnTheHost(t *testing.T) {
 		copies   int
 		pageable float64
 		want     bool
-	}{{true, 30, 23e6, true}, {false, 30, 23e6, false}, {true, 3, 23e6, false}, {true, 30, 1e3, false}} {
+	}{{true, 30, 23e6, true}, {false, 30, 23e6, false}, {true, 3, 23e6, true}, {true, 3, 7e6, false}, {true, 30, 1e3, false}} {
 		run := looked(t, "blocking-copies", func(in recording.Inside) recording.Inside {
 			in.Copies, in.CopyBytes, in.Pageable, in.Copy = n(float64(c.copies)), n(1e6+c.pageable), n(c.pageable), in.Span/4
 			return in

@@ -322,3 +322,9 @@ var cureOf = map[Class]string{
 func (v *Verdict) Has(finding string) bool {
 	return slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Name == finding })
 }
+
+// SignalPiped is that of an evidence that says how long the launching thread reads batches from a pipe.
+const SignalPiped = "thread.piped"
+
+// SignalHostTensors is that of an evidence that says how long copies of tensors take that a step makes on the CPU.
+const SignalHostTensors = "step.host_tensors"

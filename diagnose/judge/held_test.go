@@ -14,7 +14,7 @@ func TestFindHeld(t *testing.T) {
 	for _, c := range []struct {
 		share, saves float64
 		found        bool
-	}{{0.6, 0.2, true}, {0.2, 0.2, false}, {0.6, 0.05, false}, {0.6, 0.11, false}} {
+	}{{0.6, 0.2, true}, {0.2, 0.2, false}, {0.6, 0.05, false}, {0.6, 0.09, false}, {0.6, 0.11, true}} {
 		f := diagnose.NewFinding(diagnose.FindingHiddenSync)
 		f.Share, f.Saves = c.share, c.saves
 		of := diagnose.NewCase()
@@ -97,6 +97,22 @@ func TestShortWaitsAreHeld(t *testing.T) {
 		held := findHeld(of)
 		if found := held != nil; found != want || found && !strings.Contains(held[0].Text, "/train.py:34") {
 			t.Errorf("idle %v: %v", idle, held)
+		}
+	}
+}
+
+// Copies of tensors that a step makes on the CPU are named where they take more than a device idles, and a tenth.
+func TestCopiesStandOut(t *testing.T) {
+	for _, c := range []struct {
+		share, idle float64
+		want        diagnose.Class
+	}{{0.14, 0.002, diagnose.TransferBound}, {0.14, 0.3, diagnose.Unknown}, {0.06, 0.002, diagnose.Unknown}} {
+		f := diagnose.NewFinding(diagnose.FindingHostTensors)
+		f.Share = c.share
+		of := diagnose.NewCase()
+		of.Findings, of.Idle = []diagnose.Finding{f}, c.idle
+		if class, _ := standsOut(of); class != c.want {
+			t.Errorf("%+v: %s", c, class)
 		}
 	}
 }

@@ -171,9 +171,8 @@ const littleWait = 0.03
 // heldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
 const heldMuch = 0.3
 
-// heldSaves is the share of a step that the device idles with it at least. [J] A gain of an eighth: less is not
-// advised.
-const heldSaves = 1.0 / 9
+// heldSaves is the share of a step that the device idles with it at least. [J] A gain of a tenth: less is not advised.
+const heldSaves = 1.0 / 11
 
 // standsOut returns the class of a finding that has much of a live run's steps where no rule decides, and its evidence.
 func standsOut(c *diagnose.Case) (diagnose.Class, []diagnose.Evidence) {
@@ -181,6 +180,14 @@ func standsOut(c *diagnose.Case) (diagnose.Class, []diagnose.Evidence) {
 		return diagnose.CPUBound, held
 	}
 	for _, f := range c.Findings {
+		copied := f.Name == diagnose.FindingHostTensors || f.Name == diagnose.FindingPageableCopies
+		if copied && f.Share >= heldSaves && f.Share >= c.Idle {
+			signal := diagnose.SignalPageable
+			if f.Name == diagnose.FindingHostTensors {
+				signal = diagnose.SignalHostTensors
+			}
+			return diagnose.TransferBound, diagnose.AddEvidence(nil, f.Share, "ratio", signal, "%s", f.Text)
+		}
 		if f.Name == diagnose.FindingLaunchBound && f.Share >= heldMuch {
 			return diagnose.LaunchBound, diagnose.AddEvidence(nil, f.Share, "ratio", "step.launches", "%s", f.Text)
 		}

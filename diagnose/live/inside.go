@@ -241,10 +241,11 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		out = append(out, made)
 	case in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && (!small || !l.pins()): // not the small ones
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
-		f.Share, f.Saves = in.copying, in.copying
+		f.Share = l.measureCopies(in)
+		f.Saves = f.Share
 		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s: %s, and they take %s of the time",
 			quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
-			l.Grounds.Staging("the CPU stages them, the launching thread waits"), quantity.Percent(in.copying))
+			l.Grounds.Staging("the CPU stages them, the launching thread waits"), quantity.Percent(f.Share))
 		f.Settings = []stoker.Change{
 			diagnose.ProposeChange(stoker.PinMemory, nil, true), diagnose.ProposeChange(stoker.NonBlocking, nil, true),
 		}
@@ -254,19 +255,24 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	return out
 }
 
+// measureCopies is the share of the time in which the device copies: by its meter, of the whole run, which counts those
+// alone that no kernel covers, or by the steps that were looked into.
+func (l filler) measureCopies(in insideSteps) float64 { return max(in.copying, stat.Or(l.Shares.Copy, 0)) }
+
 // findHostTensors tells of copies from pageable memory beside a batch that is pinned: the program makes these
 // tensors in its step, on the CPU.
 func (l filler) findHostTensors(in insideSteps) (diagnose.Finding, bool) {
 	d := l.judgedLoader()
-	if !l.pins() || in.copying < diagnose.SerialTrigger || in.Copies < float64(d.Tensors+manyBeside) ||
-		in.Pageable < d.BatchBytes {
+	if !l.pins() || in.copying < diagnose.SerialTrigger || in.Pageable < d.BatchBytes ||
+		in.Copies < float64(d.Tensors+manyBeside) && in.Pageable < beyondTypes*d.BatchBytes {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewFinding(diagnose.FindingHostTensors)
-	f.Share = in.copying
+	f.Share = l.measureCopies(in)
+	f.Saves = min(1, l.Idle+f.Share) // the device waits for the host as well
 	f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s, and its batch is pinned and has %s: the program "+
 		"makes the others in its step, on the CPU. Copies take %s of the time", quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
-		quantity.AboutBytes(d.BatchBytes), quantity.Percent(in.copying))
+		quantity.AboutBytes(d.BatchBytes), quantity.Percent(f.Share))
 	f.Advice = diagnose.TinyCopiesAdvice
 	return f, true
 }
@@ -280,6 +286,10 @@ func (l filler) pins() bool {
 // manyBeside is how many copies a step has beside its batch, at least, for the program to make tensors in its
 // step. [J]
 const manyBeside = 4
+
+// beyondTypes is how many times the bytes of a batch are copied from pageable memory, from which they are not those of
+// its own values in another type. [J] Turned from uint8 into float64, they are eight times as many.
+const beyondTypes = 8
 
 // findTinyCopies tells of many small copies to the device. Those of the batch are known by its tensors and bytes,
 // and are left out.

@@ -7,8 +7,8 @@ import (
 var handOver = Rule{
 	Class: diagnose.HandsOver,
 	Title: "Taking batches over from the workers is the limit",
-	Text: "The workers are ahead, and the loop spends its wait for a batch at taking it over: each tensor in shared " +
-		"memory is opened by itself, and objects are unpickled one after the other.",
+	Text: "The loop spends its wait for a batch at taking it over: each tensor in shared memory is opened by itself, and " +
+		"what is no tensor comes through a pipe and is unpickled.",
 	Limits: "With pin_memory=True a thread of PyTorch does some of it, which stack samples of the launching thread do " +
 		"not show.",
 	check: func(c *inquiry) float64 {

@@ -50,6 +50,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		}
 		return rule.Title, stretchText(v.Grounds.HostWork), known
 	}
+	if v.Class == diagnose.TransferBound && len(v.Evidence) > 0 && v.Evidence[0].Signal == diagnose.SignalHostTensors {
+		return hostTensorsTitle, rule.Text, known
+	}
 	if v.Class == diagnose.StartUp && len(v.Evidence) > 0 {
 		return rule.Title, startText(v.Evidence[0].Signal), known
 	}

@@ -28,3 +28,6 @@ var transferBound = Rule{
 		return score * c.weighLead(part) * c.besideInput(part) * c.besideKernels(part, part)
 	},
 }
+
+// hostTensorsTitle is said of copies of what a step makes, and no loader.
+const hostTensorsTitle = "A step makes tensors on the CPU, and the device waits for their copies"
