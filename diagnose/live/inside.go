@@ -257,7 +257,9 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 
 // measureCopies is the share of the time in which the device copies: by its meter, of the whole run, which counts those
 // alone that no kernel covers, or by the steps that were looked into.
-func (l filler) measureCopies(in insideSteps) float64 { return max(in.copying, stat.Or(l.Shares.Copy, 0)) }
+func (l filler) measureCopies(in insideSteps) float64 {
+	return max(in.copying, stat.Or(l.Shares.Copy, 0))
+}
 
 // findHostTensors tells of copies from pageable memory beside a batch that is pinned: the program makes these
 // tensors in its step, on the CPU.
