@@ -3,6 +3,7 @@ package advise
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -30,14 +31,17 @@ func (a adviser) shareOfRows() float64 {
 	if n, known := a.base.Settings.Int(stoker.BatchSize); !known || n < 2 || l == nil || l.Iterable { // they come whole
 		return 0
 	}
-	rows, stacking, code := 0.0, 0.0, 0.0
+	rows, stacking, code, collates := 0.0, 0.0, 0.0, 0.0
 	for _, line := range a.verdict.Lines {
 		switch line.Kind {
 		case diagnose.Rows:
 			rows += line.Share.Point
 		case diagnose.Collate, diagnose.Stacking:
-			if line.Own.File == "" {
+			switch {
+			case line.Own.File == "":
 				stacking += line.Share.Point
+			case l.Padding.Padded == 0: // rows alike, joined by the program's own function
+				collates += line.Share.Point
 			}
 		case diagnose.OfLists, diagnose.Unpacking, diagnose.Drawing:
 			code += line.Share.Point
@@ -51,9 +55,10 @@ func (a adviser) shareOfRows() float64 {
 	switch {
 	case tiny && stacking >= mostlyCollate:
 		rows += stacking
-	case tiny && stacking >= partlyStacking && stacking+code >= mostlyCalls,
-		a.costs.Fetch <= tinyIndex*a.base.Batch && stacking+code >= mostlyCalls:
+	case tiny && stacking >= partlyStacking && stacking+code >= mostlyCalls:
 		rows += stacking + code
+	case a.costs.Fetch <= tinyIndex*a.base.Batch && stacking+code+collates >= mostlyCalls:
+		rows += stacking + code + collates
 	}
 	if rows < diagnose.NamedLine {
 		return 0
@@ -67,8 +72,17 @@ func (a adviser) wholeBatches() (Fix, string) {
 	if share == 0 || !a.isStarved() {
 		return Fix{}, ""
 	}
+	at := ""
+	for _, line := range a.verdict.Lines {
+		if strings.HasSuffix(line.Own.Function, "__getitem__") {
+			at = line.Short()
+			break
+		}
+	}
 	return Fix{
-		Name: "whole-batches", Title: "index the arrays by whole batches, not row by row", Effort: Code, Risk: NoRisk,
+		Name: "whole-batches", Effort: Code, Risk: NoRisk, At: at,
+		Title: "fetch whole batches, not row by row: __getitems__(self, indices) of the data set, or batch_size=None with a " +
+			"BatchSampler as the sampler",
 		Cause: true, Forecast: a.atMost(atRemoval(a.verdict.Stall)), Notes: []string{
 			fmt.Sprintf("reading rows one by one and stacking them takes %s of preparing a batch", diagnose.WholePercent(share)),
 			diagnose.Rows.Advice(),

@@ -39,7 +39,7 @@ func (a adviser) lineOfCollate() (diagnose.Line, bool) {
 // tokenising: no setting does it, and its gain is only bounded.
 func (a adviser) collate() (Fix, string) {
 	share := a.costs.FetchCollate / a.costs.Fetch
-	if !a.mostlyCollates() || a.idleKnown() && !a.isStarved() {
+	if !a.mostlyCollates() || a.shareOfRows() > 0 || a.idleKnown() && !a.isStarved() {
 		return Fix{}, ""
 	}
 	waits := a.verdict.Stall

@@ -125,7 +125,8 @@ const mostKept = 15e6
 // and to shrink them.
 func (a adviser) decodesMuch() bool {
 	l := a.judgedLoader()
-	if l == nil || !(l.BatchBytes > 0) || len(a.verdict.Lines) == 0 || a.verdict.Lines[0].Kind != diagnose.Decoder {
+	if l == nil || !(l.BatchBytes > 0) || len(a.verdict.Lines) == 0 || a.verdict.Lines[0].Kind != diagnose.Decoder ||
+		!strings.HasPrefix(a.verdict.Lines[0].Call.File, "PIL/") { // of a video, draft() decodes no less
 		return false
 	}
 	pixels := l.BatchBytes

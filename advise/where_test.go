@@ -7,6 +7,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // A plan says which DataLoader it is about: where it is made, or where the program iterates
@@ -25,17 +26,22 @@ func TestWhichLoaderIsMeant(t *testing.T) {
 	}
 }
 
-// A tiny __getitem__ of the program's own beside torch's stacking is rows read one by one. What takes long for a sample
+// A tiny __getitem__ of the program's own beside torch's stacking is rows read one by one, and so is one beside its own, of rows alike. What takes long for a sample
 // is not, nor is one line alone.
 func TestTinySamplesComeInWholeBatches(t *testing.T) {
 	line := func(kind diagnose.Kind, share float64) diagnose.Line {
 		return diagnose.Line{Kind: kind, Share: stoker.Exactly(share)}
+	}
+	own := func(kind diagnose.Kind, share float64) diagnose.Line {
+		return diagnose.Line{Kind: kind, Share: stoker.Exactly(share), Own: recording.Place{File: "/t.py", Line: 46, Function: "collate"}}
 	}
 	for name, c := range map[string]struct {
 		lines  []diagnose.Line
 		sample float64 // seconds
 		want   bool
 	}{
+		"rows of the program's own":  {[]diagnose.Line{own(diagnose.Collate, 0.56), line(diagnose.Code, 0.4)}, 2e-6, true},
+		"it joins what takes longer": {[]diagnose.Line{own(diagnose.Collate, 0.56), line(diagnose.Code, 0.4)}, 20e-6, false},
 		"stacking and a tiny sample": {[]diagnose.Line{line(diagnose.Stacking, 0.4), line(diagnose.Code, 0.5)}, 20e-6, true},
 		"a long sample":              {[]diagnose.Line{line(diagnose.Stacking, 0.4), line(diagnose.Code, 0.5)}, 200e-6, false},
 		"little stacking":            {[]diagnose.Line{line(diagnose.Stacking, 0.1), line(diagnose.Code, 0.8)}, 20e-6, false},
