@@ -22,6 +22,8 @@ func withSaving(l diagnose.Ledger, r *diagnose.Row) *diagnose.Row {
 	}
 	both := *r
 	both.Saves += stat.Or(between.Saves, 0)
+	both.Seconds, both.Share = both.Seconds+between.Seconds, both.Share+between.Share
+	both.Idle += stat.Or(between.Idle, 0)
 	return &both
 }
 
@@ -61,9 +63,10 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	if best == nil {
 		return nil
 	}
+	best = withSaving(l, best) // the share that is said is the one that the gain rests on
 	lead := &diagnose.Lead{
 		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(),
-		Most:  mostOf(l, withoutStaying(l, withSaving(l, best), c), steps),
+		Most:  mostOf(l, withoutStaying(l, best, c), steps),
 		Steps: loseBy(l, best.Name, class), Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
 	}
 	if !best.Name.ComesOnce() {

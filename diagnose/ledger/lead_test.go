@@ -41,16 +41,16 @@ func TestWhoAsksForInput(t *testing.T) {
 	}
 }
 
-// The copies of the state that a function makes before it saves go with the checkpoint.
+// The copies of the state that a function makes before it saves go with the checkpoint. The share that is said counts them as the gain does.
 func TestSavingWithItsCopies(t *testing.T) {
 	saves := recording.Place{File: "/train.py", Line: 70, Function: "Manager.save"}
 	copies := recording.Place{File: "/train.py", Line: 69, Function: "Manager.save.<locals>.<dictcomp>"}
 	logs := recording.Place{File: "/train.py", Line: 12, Function: "log"}
-	saving := diagnose.Row{Name: diagnose.RowCheckpoint, Saves: 7, Line: diagnose.Line{Own: saves}}
+	saving := diagnose.Row{Name: diagnose.RowCheckpoint, Seconds: 7, Saves: 7, Line: diagnose.Line{Own: saves}}
 	for own, want := range map[recording.Place]float64{copies: 12, logs: 7} {
-		l := diagnose.Ledger{Rows: []diagnose.Row{saving, {Name: diagnose.RowBetween, Saves: 5, Line: diagnose.Line{Own: own}}}}
-		if got := withSaving(l, &saving).Saves; got != want {
-			t.Errorf("%v: saves %v, want %v", own, got, want)
+		l := diagnose.Ledger{Rows: []diagnose.Row{saving, {Name: diagnose.RowBetween, Seconds: 5, Saves: 5, Line: diagnose.Line{Own: own}}}}
+		if got := withSaving(l, &saving); got.Saves != want || got.Seconds != want {
+			t.Errorf("%v: saves %v of %v s, want %v", own, got.Saves, got.Seconds, want)
 		}
 	}
 }
