@@ -115,8 +115,9 @@ func (a adviser) mindOfWorkers() string {
 			"tensors in memory, and move the batch in the loop"
 	}
 	if l != nil && len(l.Generators) > 0 {
-		return fmt.Sprintf("the data set has a random generator of its own (%s): each worker gets a copy, and all draw the "+
-			"same numbers. Seed it in worker_init_fn, by get_worker_info().seed", strings.Join(l.Generators, ", "))
+		return fmt.Sprintf("the data set, or collate_fn, has a random generator of its own (%s): each worker gets the same, and "+
+			"all draw the same numbers. Seed it by get_worker_info().seed, in the worker (worker_init_fn, __iter__)",
+			strings.Join(l.Generators, ", "))
 	}
 	return a.verdict.Grounds.UnknownData()
 }

@@ -160,7 +160,7 @@ def _splitting(own, iterable):
     """Whether more workers keep the samples: a fact of the data set's class."""
     split = part("split")
     word, shards = split.split_of(own, iterable)
-    return {"split": word, "shards": shards, "generators": split.generators_of(classes.behind_subsets(own.get("dataset")))}
+    return {"split": word, "shards": shards, "generators": split.generators_of(classes.behind_subsets(own.get("dataset")), own.get("collate_fn"), word)}
 
 
 def _reading(loader, own):

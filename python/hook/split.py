@@ -297,6 +297,36 @@ def is_generator(thing):
     return "%s.%s" % (kind.__module__, kind.__name__) in GENERATORS
 
 
-def generators_of(dataset):
-    """The names of a data set's attributes that are private generators of random numbers: each worker gets a copy."""
-    return sorted(name for name, value in list(getattr(dataset, "__dict__", {}).items()) if type(name) is str and is_generator(value))[:MOST_ITEMS]
+def generators_of(dataset, collate, split):
+    """The names of private generators of random numbers of which each worker has the same.
+
+    Attributes of the data set, and of what collate_fn belongs to or is. Of a data set that is not split: those that its
+    __iter__ makes from a number, too.
+    """
+    owner = collate.__self__ if type(collate).__name__ == "method" else collate
+    loader = getattr(sys.modules.get("torch.utils.data"), "DataLoader", ())
+    found = _held_by(dataset)
+    if owner is not dataset:  # a loader's own generator is its sampler's
+        found += [name for name in _held_by(owner) if not (name == "generator" and isinstance(owner, loader))]
+    if split == "none":
+        found += [made for function in _functions(_find(type(dataset), "__iter__")) for made in _made_alike(function.__code__)]
+    return sorted(found)[:MOST_ITEMS]
+
+
+def _held_by(thing):
+    return [name for name, value in list(getattr(thing, "__dict__", {}).items()) if type(name) is str and is_generator(value)]
+
+
+MAKERS = ("default_rng", "RandomState", "Random", "manual_seed")
+BETWEEN = ("PUSH_NULL", "PRECALL", "CACHE", "KW_NAMES")
+
+
+def _made_alike(code):
+    """Calls in a function that make a generator from a number alone, which is the same in each worker."""
+    import dis
+
+    steps = [step for step in dis.get_instructions(code) if step.opname not in BETWEEN]
+    for maker, number, call in zip(steps, steps[1:], steps[2:]):
+        plain = number.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(number.argval) is int and call.opname.startswith("CALL")
+        if maker.opname.startswith("LOAD_") and maker.argval in MAKERS and plain and call.arg == 1:
+            yield "%s(%d) in %s" % (maker.argval, number.argval, code.co_name)

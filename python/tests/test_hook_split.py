@@ -93,6 +93,22 @@ class GoesThrough(Indexed):
     def __getitem__(self, i): return torch.tensor(next(self.samples))
 class Nested(Indexed):
     def __getitem__(self, i): return torch.tensor([i for _ in range(2)])
+class Seeds(IterableDataset):
+    def __iter__(self):
+        chance = random.Random(3)
+        for i in range(4): yield torch.tensor(chance.random())
+class SeedsBy(IterableDataset):
+    def __iter__(self):
+        chance = random.Random(id(self))
+        for i in range(4): yield torch.tensor(chance.random())
+class Masks:
+    def __init__(self): self.masked = random.Random(0)
+    def __call__(self, batch): return torch.tensor([self.masked.random() for _ in batch])
+class Loads(DataLoader):
+    def __init__(self):
+        self.drawn = random.Random(0)
+        super().__init__(Indexed(), collate_fn=self.draw, generator=torch.Generator())
+    def draw(self, batch): return torch.tensor(self.drawn.random())
 pipe = IterableWrapper(range(4)).map(torch.tensor)
 
 for loader in (
@@ -103,6 +119,7 @@ for loader in (
     DataLoader(pipe), DataLoader(pipe.sharding_filter().shuffle()),
     DataLoader(Indexed()), DataLoader(Zeros()), DataLoader(Draws()), DataLoader(Augments()), DataLoader(Counts()), DataLoader(GoesThrough()), DataLoader(Nested()),
     DataLoader(Subset(Draws(), [0, 1])), DataLoader(TensorDataset(torch.zeros(4))),
+    DataLoader(Seeds()), DataLoader(SeedsBy()), DataLoader(Indexed(), collate_fn=Masks()), Loads(),
 ):
     for batch in loader: pass
 print("fine")
@@ -115,7 +132,7 @@ WANT = (
     ("GoesOn", "own-state"), ("Plain", "worker-info"), ("ChainDataset", "worker-info"), ("ChainDataset", "none"),
     ("_IterDataPipeSerializationWrapper", "none"), ("_IterDataPipeSerializationWrapper", "sharding-filter"),
     ("Indexed", "index"), ("Zeros", "index"), ("Draws", "own-state"), ("Augments", "index"), ("Counts", "own-state"), ("GoesThrough", "own-state"), ("Nested", "index"),
-    ("Subset", "own-state"), ("TensorDataset", "index"),
+    ("Subset", "own-state"), ("TensorDataset", "index"), ("Seeds", "none"), ("SeedsBy", "none"), ("Indexed", "index"), ("Indexed", "index"),
 )  # fmt: skip
 
 # Stand-ins for libraries, by the names of their modules and classes.
@@ -211,7 +228,9 @@ class Split(HookCase):
         result = self.run_program(KINDS)
         self.assertEqual((result.out, result.of("warn")), ("fine\n", []))
         self.assertEqual(tuple((r["dataset"], r["split"]) for r in result.of("loader")), WANT)
-        self.assertEqual([r["dataset"] for r in result.of("loader") if r["generators"]], ["Draws", "Augments", "Subset"])
+        own = [(r["dataset"], *r["generators"]) for r in result.of("loader") if r["generators"]]
+        self.assertEqual(own[:3], [("Draws", "chance"), ("Augments", "chance"), ("Subset", "chance")])
+        self.assertEqual(own[3:], [("Seeds", "Random(3) in __iter__"), ("Indexed", "masked"), ("Indexed", "drawn")])
 
     def test_libraries(self):
         folder = tempfile.mkdtemp(prefix="split-")
