@@ -115,9 +115,8 @@ func (a adviser) mindOfWorkers() string {
 			"tensors in memory, and move the batch in the loop"
 	}
 	if l != nil && len(l.Generators) > 0 {
-		return fmt.Sprintf("the data set, or collate_fn, has a random generator of its own (%s): each worker gets the same, and "+
-			"all draw the same numbers. Seed it by get_worker_info().seed, in the worker (worker_init_fn, __iter__)",
-			strings.Join(l.Generators, ", "))
+		return fmt.Sprintf("a random generator of the program's own (%s) is the same in each worker, and all draw the same "+
+			"numbers. Seed it in the worker, by get_worker_info().seed", strings.Join(l.Generators, ", "))
 	}
 	return a.verdict.Grounds.UnknownData()
 }

@@ -136,12 +136,14 @@ func (a adviser) decodesMuch() bool {
 	return a.shareOfPictures() >= mostOfBatch && pixels < mostKept*a.verdict.Lines[0].Share.Point*a.costs.FetchCPU
 }
 
-// shareOfPictures is the share of preparing a batch that decodes pictures or shrinks them: smaller ones need less of both.
+// shareOfPictures is the share of preparing a batch that decodes pictures or shrinks them: smaller ones need less of
+// both.
 func (a adviser) shareOfPictures() (share float64) {
 	for _, line := range a.verdict.Lines {
-		shrinks := strings.HasPrefix(line.Call.File, "PIL/") || strings.HasPrefix(line.Call.File, "torchvision/transforms/")
+		file := line.Call.File
+		transforms := strings.HasPrefix(file, "PIL/") || strings.HasPrefix(file, "torchvision/transforms/")
 		if line.Kind == diagnose.Decoder ||
-			shrinks && recording.ContainsAny(line.Call.Function, "esize", "thumbnail", "reduce", "convert") {
+			transforms && recording.ContainsAny(line.Call.Function, "esize", "thumbnail", "reduce", "convert") {
 			share += line.Share.Point
 		}
 	}

@@ -225,8 +225,8 @@ func sayBothWorks(lines []diagnose.Line) string {
 		}
 		said = append(said, fmt.Sprintf("%s (%s)", line.Kind.Words(), line.Short()))
 	}
-	return fmt.Sprintf(". %s of preparing a batch is %s", diagnose.WholePercent(lines[0].Share.Point+lines[1].Share.Point),
-		strings.Join(said, ", and "))
+	both := diagnose.WholePercent(lines[0].Share.Point + lines[1].Share.Point)
+	return fmt.Sprintf(". %s of preparing a batch is %s", both, strings.Join(said, ", and "))
 }
 
 // sayUndecided says why an idle device has no class.

@@ -241,8 +241,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		out = append(out, made)
 	case in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && (!small || !l.pins()): // not the small ones
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
-		f.Share = l.measureCopies(in)
-		f.Saves = f.Share
+		f.Share, f.Saves = l.measureCopies(in), l.measureCopies(in)
 		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s: %s, and they take %s of the time",
 			quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
 			l.Grounds.Staging("the CPU stages them, the launching thread waits"), quantity.Percent(f.Share))

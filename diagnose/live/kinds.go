@@ -185,8 +185,9 @@ func kindOf(s recording.Stack) diagnose.Kind {
 		}
 	}
 	// A sampler's class also fetches what belongs to the nodes: its name tells the work of what draws them.
-	if class, method, _ := strings.Cut(own.Outer(), "."); !s.Asleep && drawsNeighbours.MatchString(class) &&
-		(strings.HasPrefix(method, "sample") || slices.Contains(callables, method) || slices.Contains(iterates, method)) {
+	class, method, _ := strings.Cut(own.Outer(), ".")
+	draws := strings.HasPrefix(method, "sample") || slices.Contains(slices.Concat(callables, iterates), method)
+	if draws && !s.Asleep && drawsNeighbours.MatchString(class) {
 		return diagnose.Neighbours
 	}
 	if strings.Contains(own.Function, "collate") { // itself, and not a function that it calls

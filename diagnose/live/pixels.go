@@ -21,7 +21,8 @@ type Pixels struct {
 	Rest  []string        // the program's lines whose work is not moved, most first
 	// needs the values of each picture at once, so that they cannot wait; without a file where nothing does
 	Asks recording.Place
-	// torchvision makes tensors of the pictures, which can wait: numpy.array(picture) decodes at once, in however little time
+	// torchvision makes tensors of the pictures, which can wait. numpy.array(picture) decodes at once, and may take
+	// too little time to be seen
 	Converts bool
 }
 
