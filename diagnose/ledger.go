@@ -54,6 +54,9 @@ type Row struct {
 	Line      Line
 	LineShare float64
 
+	// OwnShare is, of the start, the share of those samples on work of the program's own; 0 of other rows.
+	OwnShare float64
+
 	Saves float64   // seconds that the run would save at most without it
 	Spans []Stretch // its spans, in order; neighbours that cannot be distinguished are one
 }

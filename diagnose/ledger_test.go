@@ -727,8 +727,25 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-// Beside longer imports, the work of a function counts on all of its lines.
+// Beside longer imports, the work of a function counts on all of its lines, and that of functions that it calls too.
 func TestSlowStartBesideImports(t *testing.T) {
+	for name, c := range map[string]struct {
+		at   [2]string
+		work [2]float64
+	}{
+		"a function":            {[2]string{"/home/me/data.py:20 read", "/home/me/data.py:21 read"}, [2]float64{2.5, 2.5}},
+		"one and what it calls": {[2]string{"/home/me/data.py:20 read", "/home/me/data.py:7 norm"}, [2]float64{2.8, 2.2}},
+	} {
+		v := startWith(c.at, c.work)
+		at := slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSlowStart })
+		if at < 0 || !strings.Contains(v.Findings[at].Source, "data.py:20") || math.Abs(v.Findings[at].Seconds-5) > 0.2 {
+			t.Errorf("%s: %+v; start-up %+v", name, v.Findings, v.Ledger.Find(diagnose.RowStartUp))
+		}
+	}
+}
+
+// startWith judges a run that imports and then works on two lines before its first step.
+func startWith(lines [2]string, work [2]float64) diagnose.Verdict {
 	d := newDiary()
 	d.pause(12, 0)
 	for i := range 1000 {
@@ -741,8 +758,8 @@ func TestSlowStartBesideImports(t *testing.T) {
 		seconds float64
 	}{
 		{"/home/me/train.py:3 <module>;frozen importlib._bootstrap:9 _find_and_load", 7},
-		{"/home/me/data.py:20 read", 2.5},
-		{"/home/me/data.py:21 read", 2.5},
+		{lines[0], work[0]},
+		{lines[1], work[1]},
 	} {
 		there := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;core;" + at.stack}
 		for t := 0.0; t <= d.at; t++ {
@@ -754,11 +771,7 @@ func TestSlowStartBesideImports(t *testing.T) {
 		looks.T, looks.V = append(looks.T, t), append(looks.V, 20*t)
 	}
 	d.run.Series = append(d.run.Series, looks)
-	v := judge.Judge(&d.run)
-	at := slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSlowStart })
-	if at < 0 || !strings.Contains(v.Findings[at].Source, "data.py:20") || math.Abs(v.Findings[at].Seconds-5) > 0.2 {
-		t.Errorf("%+v; start-up %+v", v.Findings, v.Ledger.Find(diagnose.RowStartUp))
-	}
+	return judge.Judge(&d.run)
 }
 
 // A program that waits for its loader's workers at its end says so; one that saves a model there does not. Other work does.

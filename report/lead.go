@@ -307,7 +307,10 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 		return "no change is named: " + why, ""
 	}
 	next = strings.TrimSuffix(SayWhatElse(v), ".")
-	if outside := sayOutside(v); outside != "" {
+	switch outside := sayOutside(v); {
+	case outside != "" && v.Class.Is(diagnose.GPUBound): // the host's side has something after all
+		next = outside + ". Of the steps: " + next
+	case outside != "":
 		next += ". " + outside
 	}
 	return next, ""
@@ -338,15 +341,27 @@ func sayLeadingFinding(v diagnose.Verdict, plan advise.Plan) string {
 	return set
 }
 
+// TellsOutside reports whether something outside of the steps takes long, which the lead says.
+func TellsOutside(v diagnose.Verdict) bool { return sayOutside(v) != "" }
+
 // sayOutside returns what takes long outside of the steps, with what to do about it; "" if nothing does.
 func sayOutside(v diagnose.Verdict) string {
 	for _, f := range v.Findings {
 		if what, outside := outsideSteps[f.Name]; outside {
-			return fmt.Sprintf("%s takes %s at %s: %s", what, quantity.AboutSeconds(f.Seconds),
-				ShortenPlace(f.Source, 60), f.Advice)
+			return fmt.Sprintf("%s takes %s at %s: %s%s", what, quantity.AboutSeconds(f.Seconds),
+				ShortenPlace(f.Source, 60), f.Advice, worthOfOnce(f))
 		}
 	}
 	return ""
+}
+
+// worthOfOnce says what the run gains without what a finding has of its start or end; "" of another, or if too little.
+func worthOfOnce(f diagnose.Finding) string {
+	once := f.Name == diagnose.FindingSlowStart || f.Name == diagnose.FindingSlowEnd
+	if !once || !(f.Share >= LeastIdle) || f.Share >= 1 {
+		return ""
+	}
+	return fmt.Sprintf(": a run as long as this one at most %s faster", quantity.AboutRatio(1/(1-f.Share)))
 }
 
 // outsideSteps begin a sentence about a finding.

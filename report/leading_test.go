@@ -44,6 +44,17 @@ func TestTheLeadingFindingIsNext(t *testing.T) {
 	}
 }
 
+// Of a run whose device is busy in its steps, what it did before them comes first, with its worth.
+func TestAStartBesideBusySteps(t *testing.T) {
+	v := diagnose.Verdict{Class: diagnose.GPUBound, Device: -1, Findings: []diagnose.Finding{{
+		Name: diagnose.FindingSlowStart, Source: "data.py:20", Seconds: 5, Share: 0.2, Advice: diagnose.SlowStartAdvice,
+	}}}
+	next, _ := sayNext(v, advise.Plan{}, "FILE")
+	if !strings.HasPrefix(next, "Starting takes 5 s at data.py:20") || !strings.Contains(next, "at most 1.25x faster") {
+		t.Errorf("said: %q", next)
+	}
+}
+
 // A program that nothing shows to train is told what a larger batch means if it does.
 func TestTheRiskOfBatches(t *testing.T) {
 	for lossless, want := range map[bool]string{true: "if it trains, the optimizer", false: "the optimizer"} {

@@ -57,7 +57,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		}
 	}
 	start := l.Find(diagnose.RowStartUp)
-	if best == nil && class.Is(diagnose.GPUBound) && start.Share*start.LineShare >= startOfBusy { // nothing else helps
+	if best == nil && class.Is(diagnose.GPUBound) && start.Share*start.OwnShare >= startOfBusy { // nothing else helps
 		return findLeadOfStart(l, startOfBusy)
 	}
 	if best == nil {
@@ -131,7 +131,7 @@ func exchanges(c *diagnose.Case) bool {
 	})
 }
 
-// startOfBusy is the share of a run that a line of the program takes before its first step, from which that is what it
+// startOfBusy is the share of a run that the program's own work takes before its first step, from which that is what it
 // loses most if its device is busy from then on. [J]
 const startOfBusy = 0.3
 
@@ -141,7 +141,7 @@ func findLeadOfStart(l diagnose.Ledger, least float64) *diagnose.Lead {
 	if !slow || start.Share < least {
 		return nil
 	}
-	start.Saves *= start.LineShare
+	start.Saves *= start.OwnShare
 	most := mostOf(l, &start, 0)
 	return &diagnose.Lead{Row: start, Class: diagnose.StartUp, Every: math.NaN(), Most: most, Steps: true}
 }

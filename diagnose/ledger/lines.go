@@ -272,8 +272,10 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 		work, seconds := diagnose.BusiestFunction(seen.Lines, func(line diagnose.LoopLine) bool {
 			return isWorkOfStart(line.Line)
 		})
-		if seconds >= slowStart && !f.Requests.Known() {
-			r.Line, r.LineShare = work.Line, seconds/seen.Seconds
+		all := secondsOfStart(seen.Lines)
+		// a function and those that it calls have the work together
+		if named := seconds >= slowStart || all >= slowStart && seconds >= diagnose.NamedLine*all; named && !f.Requests.Known() {
+			r.Line, r.LineShare, r.OwnShare = work.Line, seconds/seen.Seconds, all/seen.Seconds
 			return
 		}
 	default:
@@ -281,6 +283,16 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 	if found {
 		r.Line, r.LineShare = line.Line, line.Share.Point
 	}
+}
+
+// secondsOfStart is how long lines work for the program's start.
+func secondsOfStart(lines []diagnose.LoopLine) (seconds float64) {
+	for _, line := range lines {
+		if isWorkOfStart(line.Line) {
+			seconds += line.Seconds
+		}
+	}
+	return seconds
 }
 
 // isWorkOfStart reports whether a line is work of the program's own before its first step, and no import.

@@ -11,7 +11,7 @@ import (
 // seconds on a busy machine.
 const slowEnd = 5.0 // seconds
 
-// slowStart is the time that a function of the program's own takes before the first step from which a finding says so,
+// slowStart is the time that the program's own work takes before the first step from which a finding says so,
 // and slowStartShare its share of the run. [J]
 const (
 	slowStart      = 3.0 // seconds
@@ -23,7 +23,7 @@ const (
 func startsSlowly(l diagnose.Ledger) (start diagnose.Row, slow bool) {
 	start = l.Find(diagnose.RowStartUp)
 	return start, isWorkOfStart(start.Line) && start.IsOwnWork() &&
-		start.Seconds*start.LineShare >= max(slowStart, slowStartShare*l.Wall)
+		start.Seconds*start.OwnShare >= max(slowStart, slowStartShare*l.Wall)
 }
 
 // FindSlowStart tells of a run that begins late because a line of the program works for long before its first step.
@@ -32,11 +32,15 @@ func FindSlowStart(l diagnose.Ledger) []diagnose.Finding {
 	if !slow {
 		return nil
 	}
+	most := ""
+	if start.OwnShare > start.LineShare {
+		most = fmt.Sprintf(" (%s)", diagnose.WholePercent(start.LineShare))
+	}
 	f := diagnose.NewTextFinding(diagnose.FindingSlowStart, fmt.Sprintf(
-		"the first step comes after %s. %s of that are work of the program's own, at %s",
-		quantity.AboutSeconds(start.Seconds), diagnose.WholePercent(start.LineShare), start.Line.String()))
+		"the first step comes after %s. %s of that are work of the program's own, most of it at %s%s",
+		quantity.AboutSeconds(start.Seconds), diagnose.WholePercent(start.OwnShare), start.Line.String(), most))
 	f.Source, f.Advice = start.Line.Where().String(), diagnose.SlowStartAdvice
-	f.Seconds, f.Share = start.Seconds*start.LineShare, start.Share*start.LineShare
+	f.Seconds, f.Share = start.Seconds*start.OwnShare, start.Share*start.OwnShare
 	return []diagnose.Finding{f}
 }
 

@@ -90,7 +90,11 @@ func aboutClass(v diagnose.Verdict) (s section) {
 		}
 		return s
 	}
-	if _, text, known := rules.Describe(v); known {
+	_, text, known := rules.Describe(v)
+	if v.Class.Is(diagnose.GPUBound) && report.TellsOutside(v) { // a faster host is worth something there
+		text = "The steps by themselves: " + report.DescribeClass(v) + "."
+	}
+	if known {
 		s.add(useful, func(p *page) { p.printWrapped("  ", "  ", text) })
 	}
 	return s
