@@ -53,6 +53,11 @@ func TestWhatComesFirstWithoutALoader(t *testing.T) {
 			0.6,
 			"wait for the device less often, and for more at once: /a.py:1 recommend",
 		},
+		"a line reads what could be kept": {
+			[]diagnose.LoopLine{line("load", "", diagnose.LoopReads, 3, 0), line("step", "item", diagnose.DeviceWait, 6, 6)},
+			0.45,
+			"make this line cheaper: /a.py:1 load",
+		},
 		"little is the work of any function": {
 			[]diagnose.LoopLine{line("prepare", "", diagnose.HostCode, 2.6, 0), line("step", "item", diagnose.DeviceWait, 6, 6)},
 			0.4,
@@ -65,6 +70,20 @@ func TestWhatComesFirstWithoutALoader(t *testing.T) {
 			t.Errorf("%s: %+v, want %q first", name, plan.Fixes, c.want)
 		} else if slices.Contains(afterInput, plan.Fixes[0].Kind) && len(plan.Fixes) > 1 {
 			t.Errorf("%s: %+v stands beside what no input hides", name, plan.Fixes[1])
+		}
+	}
+}
+
+// What a policy chooses by the last observation is followed by the next one: nothing of that is prepared ahead.
+func TestNothingAheadOfAnAction(t *testing.T) {
+	a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Idle: 0.45}}
+	draw := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 1, Function: "draw"}, Kind: diagnose.Drawing}
+	a.verdict.Measured.LoopLines = diagnose.LoopLines{
+		Lines: []diagnose.LoopLine{{Line: draw, Seconds: 3}}, Seconds: 10, Looks: 400, Acting: 5,
+	}
+	for _, f := range a.inWords().Fixes {
+		if strings.Contains(f.Title, "prepare the next step's input") {
+			t.Errorf("advised: %+v", f)
 		}
 	}
 }

@@ -234,9 +234,13 @@ func (a adviser) ownLine() []Fix {
 
 // cheaperLine proposes to make a line cheaper that takes the launching thread some seconds.
 func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float64) Fix {
+	share := seconds / a.verdict.Measured.LoopLines.Seconds
+	if beside := a.secondsBesideDevice(); a.verdict.Idle > 0 && beside > 0 { // the device idles while the thread works
+		share = max(share, a.verdict.Idle*min(1, seconds/beside))
+	}
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
-		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/a.verdict.Measured.LoopLines.Seconds))),
+		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(share))),
 		Notes:    []string{line.Kind.Advice()}, Kind: line.Kind,
 	}
 	if line.Kind == diagnose.DeviceWait {
@@ -409,7 +413,8 @@ func (a adviser) namedLaunches() (line diagnose.LoopLine, seconds float64, named
 }
 
 // besideOwnLine is a plan of a change that hides the host's work, and of the line that could be made cheaper. The
-// change comes first if it hides much, and more than the line may be worth.
+// change comes first if it hides much, and more than the line may be worth. A line whose work can be removed has a place
+// and a remedy, and comes first if it is worth nearly as much.
 func (a adviser) besideOwnLine(fix Fix) Plan {
 	line, worth := a.ownLine(), 0.0
 	if len(line) > 0 {
@@ -420,10 +425,21 @@ func (a adviser) besideOwnLine(fix Fix) Plan {
 		return Plan{Fixes: line, Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
 	case launchesMost(line) || len(line) > 0 && slices.Contains(afterInput, line[0].Kind):
 		return Plan{Fixes: line}
+	case len(line) > 0 && slices.Contains(removed, line[0].Kind) && math.Log(worth) >= nearly*math.Log(hides):
 	case hides >= hidesMuch && hides > worth && worth < halfOfWork:
 		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
 	return Plan{Fixes: append(line, fix)}
+}
+
+// nearly is the part of another gain's logarithm from which a gain is comparable with it. [J] A bound of hiding work
+// counts all idle time, whoever causes it, and holds only for work that needs nothing of the step.
+const nearly = 0.5
+
+// removed are kinds of lines whose advice takes most of their work away.
+var removed = []diagnose.Kind{
+	diagnose.LoopReads, diagnose.Preparing, diagnose.Drawing, diagnose.Tables, diagnose.DeepCopies, diagnose.OfLists,
+	diagnose.Unpacking, diagnose.Growing, diagnose.Masks, diagnose.Configuring,
 }
 
 // afterInput are kinds of lines whose work follows that on the input, or waits for it: no input that is prepared ahead
@@ -473,6 +489,11 @@ func (a adviser) inWords() Plan {
 				"behind a loader with worker processes (PyTorch's DataLoader, Grain)",
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},
+	}
+	if lines := a.verdict.Measured.LoopLines; lines.Acting >= leastOwn*lines.Seconds {
+		fix.Title = "step one half of the environments while the device chooses what the other half does: what follows an action " +
+			"cannot be prepared before it"
+		fix.Risk, fix.Notes = LearningRisk, nil
 	}
 	if !worthIt(fix.Forecast) { // the host's work is too long to hide: several have to do it
 		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())

@@ -91,6 +91,7 @@ const (
 	Locking     Kind = "lock"
 	SaveQueue   Kind = "save-queue"  // an earlier checkpoint is written by another thread or process
 	Preparing   Kind = "preparing"   // data, in the loop itself
+	LoopReads   Kind = "loop-reads"  // and parses files, in the loop itself
 	Augmenting  Kind = "augmenting"  // a batch, in the loop itself
 	Callback    Kind = "callback"    // of a trainer, after a step
 	Disk        Kind = "disk"        // blocks on one
@@ -583,6 +584,12 @@ var kindWords = map[Kind][2]string{
 			"worker processes, which run ahead of the loop: in a DataLoader's __getitem__ or collate_fn, if it has " +
 			"one. What takes tensors may come after the batch is on the device. Rows of a table that fits there, as features of " +
 			"nodes: keep it on the device and index it there",
+	},
+	LoopReads: {
+		"files are read or parsed in the loop itself",
+		"a file that is the same each time: read and parse it once, before the loop, and keep what it gives (a dictionary by " +
+			"its path, functools.cache), or store that as arrays (.npy). Files that differ: in worker processes, which run ahead " +
+			"of the loop",
 	},
 	Augmenting: {
 		"batches are augmented or mixed on the host, in the loop itself",

@@ -140,7 +140,7 @@ func (l *Lead) often() string {
 }
 
 // onceAtEdges are kinds of work between two epochs that need not be done again for each.
-var onceAtEdges = append([]Kind{Preparing, Tables, DeepCopies, Drawing}, OfCode...)
+var onceAtEdges = append([]Kind{Preparing, LoopReads, Tables, DeepCopies, Drawing}, OfCode...)
 
 // adviceOfPasses is the advice of kinds of lines for a run that never trains: each pass owes somebody its result.
 var adviceOfPasses = map[Kind]string{

@@ -83,6 +83,7 @@ type LoopLines struct {
 	// Evaluation is where evaluation is most, and Evaluating the seconds beneath functions that are called so.
 	Evaluation recording.Place
 	Evaluating float64
+	Acting     float64 // seconds beneath functions that choose what to do next, by their names
 	Locked     float64 // of these, waiting for Python's interpreter lock while it takes a batch over
 	Looks      float64
 	// Awaits are the lines on which coroutines of a server wait, the reason first. Their seconds are not in Seconds.

@@ -25,6 +25,9 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		if len(s.Places) == 0 || from > 0 && imports(s) {
 			continue
 		}
+		if slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && acting.MatchString(p.Function) }) {
+			all.Acting += s.Seconds
+		}
 		if at := slices.IndexFunc(s.Places, recording.Place.Evaluates); at >= 0 {
 			all.Evaluating += s.Seconds
 			if evaluations[s.Places[at]] += s.Seconds; evaluations[s.Places[at]] > evaluations[all.Evaluation] {
@@ -322,6 +325,8 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	case s.Native == loopOfPython, strings.HasPrefix(s.Native, "torch"): // what torch works on may be on the device
 	case kind == diagnose.Programs:
 		return diagnose.Subprocess
+	case slices.Contains(ofFiles, kind):
+		return cmp.Or(kindOfNames(s.Places), diagnose.LoopReads)
 	case slices.Contains(ofData, kind):
 		return cmp.Or(kindOfNames(s.Places), diagnose.Preparing)
 	case slices.Contains(ofNumbers, kind):
@@ -363,6 +368,9 @@ var ofNumbers = []diagnose.Kind{
 	diagnose.Nearest, diagnose.Arrays, diagnose.Joining, diagnose.Converting,
 }
 
+// acting matches functions that choose what to do next, by how programs call them. [J]
+var acting = regexp.MustCompile(`(?:^|[._])(?:get|select|choose|sample)_actions?$|(?:^|\.)act$`)
+
 // byName are kinds of the program's own work, by how programs call the functions and classes that do it. [J]
 var byName = []nameRow{
 	{diagnose.Tidying, regexp.MustCompile(`(?i)(?:^|[._])(?:evict|prune|purge|rotate|expire)_?(?:old|oldest|stale|files?|cache|` +
@@ -383,7 +391,7 @@ var byName = []nameRow{
 		`(?:^|\.)Figure\.|Plot(?:s|ter|ting)?\.|visuali[sz]e`)},
 	{diagnose.Rewarding, regexp.MustCompile(`(?i)rewards?(?:_?fn|_?func(?:tion)?s?)?$|reward_?(?:manager|worker)|` +
 		`score_(?:completions?|responses?|rollouts?)`)},
-	{diagnose.Acting, regexp.MustCompile(`(?:^|[._])(?:get|select|choose|sample)_actions?$|(?:^|\.)act$`)},
+	{diagnose.Acting, acting},
 	{diagnose.Generating, regexp.MustCompile(`(?:^|\.)generate$|(?:greedy|beam)_(?:search|decode)|` +
 		`generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)`)},
 	{diagnose.Rendering, regexp.MustCompile(`(?:Env(?:[A-Z_\d]\w*)?|Environment\w*|Simulat(?:or|ion)\w*)\.\w*render`)},
@@ -446,6 +454,9 @@ func callsCollective(places []recording.Place) bool {
 
 // samplerFile has PyTorch's samplers, which draw indices in the launching thread.
 const samplerFile = "torch/utils/data/sampler.py"
+
+// ofFiles are kinds of work on a file that a data set has.
+var ofFiles = []diagnose.Kind{diagnose.Opening, diagnose.Parser, diagnose.Reading}
 
 // ofData are kinds of work that a data set has.
 var ofData = []diagnose.Kind{

@@ -84,7 +84,7 @@ func TestKindOfNativeCode(t *testing.T) {
 		"array":     {diagnose.OfLists, diagnose.OfLists},
 		"execute":   {diagnose.Queries, diagnose.Queries},
 		"cv2":       {diagnose.Preparing, diagnose.Augmentation},
-		"open":      {diagnose.Preparing, diagnose.Reading},
+		"open":      {diagnose.LoopReads, diagnose.Reading},
 		"grow":      {diagnose.Growing, diagnose.Growing},
 		"print":     {diagnose.Logging, diagnose.Logging},
 		"loop":      {diagnose.Looping, diagnose.Elements},
