@@ -137,9 +137,15 @@ func (a adviser) evaluateLess(plan Plan) Plan {
 	if !(share >= muchEvaluation) || r.Count < 2 || !(train.Seconds > 0) {
 		return plan
 	}
+	title, effort := "evaluate less often (eval_steps, once in several epochs), or on fewer samples", Flag
+	for _, f := range a.verdict.Findings {
+		if f.Advice == diagnose.EvaluateOnAllAdvice {
+			title, effort = f.Advice, Code
+		}
+	}
 	plan.Fixes = append(plan.Fixes, Fix{
-		Name: string(diagnose.RowEvaluation), Title: "evaluate less often (eval_steps, once in several epochs), or on fewer samples",
-		At: r.Line.Short(), Effort: Flag, Risk: NoRisk, Forecast: predict.NoForecast(),
+		Name: string(diagnose.RowEvaluation), Title: title,
+		At: r.Line.Short(), Effort: effort, Risk: NoRisk, Forecast: predict.NoForecast(),
 		Run:   stoker.Interval{Low: 1, Point: math.NaN(), High: atRemoval(share)},
 		Mind:  "whether training goes on by what comes of it (early stopping, the best checkpoint)",
 		Notes: []string{fmt.Sprintf("evaluation takes %s of the time of training and evaluation", quantity.Percent(share))},

@@ -27,7 +27,10 @@ func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
 const (
 	SlowStartAdvice = "do it once, and keep what it finds in a file that later starts read. To measure or count, " +
 		"a part of the data is enough"
-	BesideAdvice   = "if it is not needed each time: less often, on fewer samples, or in larger batches"
+	BesideAdvice = "if it is not needed each time: less often, on fewer samples, or in larger batches"
+	// EvaluateOnAllAdvice is what to do about one rank that evaluates while the others wait.
+	EvaluateOnAllAdvice = "evaluate on all ranks, each on its part of the samples, and add up the sums (all_reduce). Or on " +
+		"fewer batches, or less often: the other ranks wait meanwhile"
 	SlowEndAdvice  = "end after a whole epoch instead of leaving the loop"
 	LateWorkAdvice = "do it in a process without a GPU, from what was saved, so that another job has the GPU meanwhile. " +
 		"In this one: in several worker processes, or by calls on whole arrays"

@@ -835,6 +835,44 @@ func TestEvaluationBetweenSteps(t *testing.T) {
 	}
 }
 
+// Steps that are long because the program evaluates in them are evaluation, though the device works. What one rank alone
+// does is shared out over all.
+func TestEvaluationInLongSteps(t *testing.T) {
+	for name, other := range map[string]string{"alone": "/home/me/train.py:80 main", "all": "/home/me/train.py:70 evaluate"} {
+		d := newDiary()
+		for i := range 600 {
+			work := 0.02
+			if i%60 == 59 {
+				work = 3.02
+			}
+			d.step(1, recording.Train, 0, work, 0, i == 0)
+		}
+		d.run.Facts.Processes[0].World = 2
+		d.run.Facts.Processes = append(d.run.Facts.Processes, recording.Process{PID: 8, Role: recording.RoleTrainer, World: 2, Rank: 1})
+		var more []recording.Series
+		for subject, rate := range map[string]float64{"process/8;loop": 10, "process/8;loop;asleep;" + other: 1} {
+			s := recording.Series{Signal: recording.FetchStack, Subject: subject}
+			if rate > 1 {
+				s.Signal = recording.FetchLooks
+			}
+			for at := 0.0; at <= d.at; at++ {
+				s.T, s.V = append(s.T, at), append(s.V, rate*at)
+			}
+			more = append(more, s)
+		}
+		inside := "asleep;/home/me/train.py:70 evaluate;/home/me/train.py:38 Model.next;stoker/emulated.py:201 Device.item"
+		v := d.judgeWith(map[string]float64{inside: 0.7, "asleep;/home/me/train.py:90 main;stoker/emulated.py:201 Device.item": 0.3}, false, more...)
+		r := v.Ledger.Find(diagnose.RowEvaluation)
+		if r.Count != 10 || math.Abs(r.Seconds-30) > 0.5 || r.Line.Own.Line != 70 {
+			t.Errorf("%s: %d times, %.1f s at %s", name, r.Count, r.Seconds, r.Line)
+		}
+		shared := slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Advice == diagnose.EvaluateOnAllAdvice })
+		if shared != (name == "alone") {
+			t.Errorf("%s: told to share it out %t: %+v", name, shared, v.Findings)
+		}
+	}
+}
+
 // judgeWith is judgeSeen with more series, on a machine of which other programs have the cores.
 func (d *diary) judgeWith(shares map[string]float64, others bool, more ...recording.Series) diagnose.Verdict {
 	d.judgeSeen(shares)

@@ -136,6 +136,9 @@ func titleOf(v diagnose.Verdict) string {
 // titleOfWork names the work that the first change is about, where the class says no more than that the program works
 // on the host; "" elsewhere.
 func titleOfWork(v diagnose.Verdict, plan advise.Plan) string {
+	if v.Lead == nil && v.Class == diagnose.StragglerRank && LeadsWithFix(v, plan) && plan.Fixes[0].Title == diagnose.EvaluateOnAllAdvice {
+		return "one rank evaluates, and the others wait for it"
+	}
 	if v.Lead != nil || v.Class != diagnose.CPUBound || len(plan.Fixes) == 0 {
 		return ""
 	}
@@ -264,7 +267,8 @@ func LeadsWithFix(v diagnose.Verdict, plan advise.Plan) bool {
 	if len(plan.Fixes) == 0 || v.Headline() == diagnose.ComputeOnCPU {
 		return false
 	}
-	return v.Headline() != diagnose.StragglerRank || !math.IsNaN(plan.Fixes[0].Forecast.Speedup.Point)
+	alone := plan.Fixes[0].Title == diagnose.EvaluateOnAllAdvice // that rank is late for it
+	return v.Headline() != diagnose.StragglerRank || alone || !math.IsNaN(plan.Fixes[0].Forecast.Speedup.Point)
 }
 
 // sayNext says what to do first, and the command for it.

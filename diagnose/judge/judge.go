@@ -57,7 +57,7 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 		v.Findings = append(v.Findings, ledger.FindSlowStart(v.Ledger)...)
 	}
 	if v.Lead == nil {
-		v.Findings = append(v.Findings, ledger.FindBusyBeside(v.Ledger)...)
+		v.Findings = append(v.Findings, ledger.FindBusyBeside(run, c, v.Ledger)...)
 	}
 	now := run.SettingsOf(c.Costs.Window.PID, c.Costs.Window.Loader)
 	for i := range v.Findings {

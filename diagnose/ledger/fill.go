@@ -55,6 +55,8 @@ type filler struct {
 	meter meter
 	spans []span
 	rows  map[diagnose.RowName]*diagnose.Row
+
+	evaluates bool // the steps that are long now and then are so because the program evaluates in them
 }
 
 // stepsOf are the steps of a process, in order.
@@ -94,7 +96,7 @@ func (f *filler) paint(from, end float64) []span {
 	}
 	window := f.Costs.Window
 	window.Loader = f.loaderOfEdges()
-	spans := f.drain(paintSteps(f.steps, window, f.stepsRow(), from, end))
+	spans := f.paintEvaluation(f.drain(paintSteps(f.steps, window, f.stepsRow(), from, end)))
 	if hung := f.hungSince(); hung > 0 {
 		for i := range spans {
 			if s := &spans[i]; s.from >= hung-rounding && s.row == diagnose.RowTail {
@@ -103,6 +105,45 @@ func (f *filler) paint(from, end float64) []span {
 		}
 	}
 	return spans
+}
+
+// mostlyEvaluates is the part of long steps' time that samples beneath functions which evaluate account for, from which
+// those steps are long for that. [J]
+const mostlyEvaluates = 0.8
+
+// paintEvaluation gives evaluation the time in which long steps do so and keep the device busy: passes of a model
+// without a loader are no steps of their own. One that leaves the device idle is work between the steps.
+func (f *filler) paintEvaluation(spans []span) []span {
+	lines, long := f.LoopLines, f.Costs.Rare.Spans
+	if len(long) == 0 || lines.Looks < diagnose.FewLooks ||
+		lines.Evaluating < mostlyEvaluates*f.Costs.RareShare()*lines.Seconds {
+		return spans
+	}
+	var within []span
+	for _, at := range long {
+		within = append(within, span{at[0], at[1], diagnose.RowEvaluation})
+	}
+	busy, whole := f.meter.busyIn(within), 0.0
+	for _, s := range within {
+		whole += s.to - s.from
+	}
+	if !(busy > whole/2) {
+		return spans
+	}
+	f.evaluates = true
+	var painted []span
+	for _, s := range spans {
+		for _, at := range within {
+			if s.row != f.stepsRow() || at.to <= s.from || at.from >= s.to {
+				continue
+			}
+			painted = appendSpan(painted, span{s.from, at.from, s.row})
+			painted = appendSpan(painted, span{max(s.from, at.from), min(s.to, at.to), at.row})
+			s.from = min(s.to, at.to)
+		}
+		painted = appendSpan(painted, s)
+	}
+	return painted
 }
 
 // drain gives the steps what the device still had of them to do when something else began: a loop
@@ -381,7 +422,10 @@ func (f *filler) splitSteps() {
 		return taken
 	}
 	input := take(f.inputWithin(seconds))
-	rare := take(max(part(p.Rare), part(f.rareUnseen())))
+	rare := 0.0
+	if !f.evaluates {
+		rare = take(max(part(p.Rare), part(f.rareUnseen())))
+	}
 	exchange := min(seconds, part(p.Exchange))
 	unasked, awaited := take(part(p.Unasked)), take(part(p.Awaited))
 	launch, long, copies, queued := take(part(p.Host)), take(part(p.Long)), take(part(p.Copies)), take(part(p.Queued))
@@ -405,6 +449,9 @@ func (f *filler) splitSteps() {
 	if between := f.rows[diagnose.RowBetween]; between != nil {
 		between.Count = f.countBetween(long)
 		for _, s := range f.Costs.Rare.Spans {
+			if f.evaluates {
+				break
+			}
 			between.Spans = append(between.Spans, diagnose.Stretch{From: s[0], To: s[1]})
 		}
 	}
@@ -422,7 +469,7 @@ func (f *filler) rareUnseen() float64 {
 
 // countBetween is in how many steps the launching thread does other work.
 func (f *filler) countBetween(long float64) int {
-	if n := f.Costs.Rare.Count; n > 0 && long <= f.Costs.Rare.Seconds {
+	if n := f.Costs.Rare.Count; n > 0 && !f.evaluates && long <= f.Costs.Rare.Seconds {
 		return n
 	}
 	return len(f.Costs.Window.Steps)

@@ -60,6 +60,11 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 	if !(seen.Looks >= diagnose.FewLooks) {
 		return
 	}
+	if f.evaluates && seen.Evaluation.File != "" {
+		r.Line = diagnose.Line{Own: seen.Evaluation, Kind: diagnose.Evaluating}
+		r.LineShare = min(1, seen.Evaluating/r.Seconds)
+		return
+	}
 	often := f.unseen(seen, r)
 	if r.MostlyWaitsFor() == diagnose.WaitInput {
 		if starts := often * secondsOfWorkers(seen, r.Line.Own); starts >= diagnose.NamedLine*r.Idle {

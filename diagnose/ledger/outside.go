@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/live"
 	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // slowEnd is the time of ending from which a finding says so. [J] Python with PyTorch needs one to three
@@ -79,7 +81,7 @@ const (
 
 // FindBusyBeside tells of evaluation, or of work between epochs, that takes much of a run while the device works
 // for it. No idle time shows it.
-func FindBusyBeside(l diagnose.Ledger) (out []diagnose.Finding) {
+func FindBusyBeside(run *recording.Run, c *diagnose.Case, l diagnose.Ledger) (out []diagnose.Finding) {
 	for _, r := range l.Rows {
 		beside := r.Name == diagnose.RowEvaluation || r.Name == diagnose.RowEdge
 		named := r.IsOwnWork() && r.LineShare >= diagnose.NamedLine
@@ -91,9 +93,32 @@ func FindBusyBeside(l diagnose.Ledger) (out []diagnose.Finding) {
 			besideNames[r.Name], quantity.Percent(r.Share), quantity.Percent(r.Busy/r.Seconds), r.Line.String()))
 		f.Source, f.Seconds, f.Share = r.Line.Where().String(), r.Seconds, r.Share
 		f.Advice = diagnose.BesideAdvice
+		if r.Name == diagnose.RowEvaluation && evaluatesAlone(run, c, r) {
+			f.Text += ". The other ranks do not evaluate, and wait for this one"
+			f.Advice = diagnose.EvaluateOnAllAdvice
+		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// evaluatesAlone reports whether samples find no other rank of the job in functions that evaluate, while this one does.
+func evaluatesAlone(run *recording.Run, c *diagnose.Case, r diagnose.Row) bool {
+	if len(r.Spans) == 0 {
+		return false
+	}
+	alone := false
+	for _, p := range run.Facts.Processes {
+		if p.Role != recording.RoleTrainer || p.World < 2 || p.PID == c.Costs.Window.PID {
+			continue
+		}
+		seen := live.FindLoopLines(run, p.PID, r.Spans[0].From, r.Spans[len(r.Spans)-1].To)
+		if seen.Looks < diagnose.FewLooks || seen.Evaluating >= (1-mostlyEvaluates)*seen.Seconds {
+			return false
+		}
+		alone = true
+	}
+	return alone
 }
 
 // besideNames begin a sentence.
