@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Lead is the row outside of the steps that costs a run more than its steps lose: what a verdict says
@@ -151,6 +152,17 @@ var adviceOfPasses = map[Kind]string{
 	Pausing: pausingAdvice + ". A loop that gets its work there (a queue, a socket) has none at the moment, which is no fault",
 }
 
+// ofTorchSampler is what to do about one of torch's own samplers, which draw all indices of an epoch by one call.
+func ofTorchSampler(function string) string {
+	ahead := "draw the next epoch's indices in a thread while this one trains, and hand them to the loader as its sampler (a " +
+		"list), or make epochs longer (several passes in one, num_samples)"
+	if strings.HasPrefix(function, "WeightedRandomSampler") {
+		return "WeightedRandomSampler sums all weights at each epoch's begin: draw by an alias table that is made once " +
+			"(scipy.stats.sampling.DiscreteAliasUrn), by their running sum and searchsorted, or on the device. Or " + ahead
+	}
+	return ahead
+}
+
 // shareOut is said beside what a program of several ranks does every so many steps.
 const shareOut = ". If one rank does it while the others wait: share it out over the ranks"
 
@@ -183,6 +195,9 @@ func (l *Lead) Advice() string {
 			advice += shareOut
 		}
 		return advice
+	}
+	if l.Line.Kind == Sampling && l.Line.Call.File == recording.SamplerFile {
+		return ofTorchSampler(l.Line.Call.Function)
 	}
 	if advice := adviceOfPasses[l.Line.Kind]; l.Passes && advice != "" {
 		return advice

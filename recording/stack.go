@@ -80,6 +80,9 @@ func (l Loading) String() string {
 // LoaderFile is PyTorch's DataLoader, as a Place names it.
 const LoaderFile = "torch/utils/data/dataloader.py"
 
+// SamplerFile has PyTorch's samplers, which draw indices in the launching thread.
+const SamplerFile = "torch/utils/data/sampler.py"
+
 // EventLoopFile is where asyncio calls what an event loop runs, as a Place names it. Without a line, as the first place
 // of a stack, it says that the loop runs it, and is blocked meanwhile.
 const EventLoopFile = "asyncio/events.py"

@@ -382,11 +382,43 @@ func (r *Run) warmUp(pid, loader int, steps []Step) int {
 }
 
 func stepTimes(steps []Step) []float64 {
-	out := make([]float64, len(steps))
+	out, untold := make([]float64, len(steps)), false
 	for i, s := range steps {
 		out[i] = s.duration()
+		untold = untold || s.tellsIdleAlone()
+	}
+	if work := workOfClocked(steps, untold); work > 0 {
+		for i, s := range steps {
+			if s.tellsIdleAlone() {
+				out[i] = s.Idle + work
+			}
+		}
 	}
 	return out
+}
+
+// tellsIdleAlone reports whether the device's clock tells how long it waited at a step's begin, and not the period, as
+// of the first step of an epoch whose workers start while the device still works. The host's period has that time in it
+// as well as the steps before it have.
+func (s Step) tellsIdleAlone() bool {
+	return s.First && s.NoClock == "" && math.IsNaN(s.DevicePeriod) && !math.IsNaN(s.Idle)
+}
+
+// workOfClocked is how long the device works on a step in the middle, if most tell it and it is wanted; 0 otherwise.
+func workOfClocked(steps []Step, wanted bool) float64 {
+	if !wanted {
+		return 0
+	}
+	var works []float64
+	for _, s := range steps {
+		if work := s.DevicePeriod - s.Idle; work > 0 {
+			works = append(works, work)
+		}
+	}
+	if 2*len(works) < len(steps) {
+		return 0
+	}
+	return stat.Median(works)
 }
 
 // longestLoop returns the longest plausible time of a step's loop. A longer one did something
@@ -498,6 +530,22 @@ func (w Window) Mean(s *Series) float64 {
 		return math.NaN()
 	}
 	return sum / float64(n)
+}
+
+// EpochSteps returns the steps of each epoch that is told, from the first steps of passes in order. Where steps are
+// thinned whole passes may lie between two of them.
+func EpochSteps(steps []Step) (lengths []float64) {
+	last := -1
+	for i, s := range steps {
+		if !s.First {
+			continue
+		}
+		if last >= 0 && s.N > steps[last].N {
+			lengths = append(lengths, float64(s.N-steps[last].N)/float64(max(1, s.Pass-steps[last].Pass)))
+		}
+		last = i
+	}
+	return lengths
 }
 
 // loopTime returns how long a step took besides the host's wait, as far as that is known.

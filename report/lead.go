@@ -45,7 +45,11 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 	if of := titleOfWork(v, plan); of != "" {
 		title = of
 		if fix := plan.Fixes[0]; fix.Name == string(diagnose.RowEvaluation) && len(fix.Notes) > 0 {
-			why = fix.Notes[0]
+			if v.Class == diagnose.StragglerRank {
+				why += ". " + Capitalise(fix.Notes[0])
+			} else {
+				why = fix.Notes[0]
+			}
 		}
 	}
 	l := Lead{Verdict: string(v.Headline()) + ": " + title + MarkEmulated(run.Emulated()), Why: why, Caution: v.Doubts}
@@ -557,7 +561,21 @@ func DescribeEpoch(run *recording.Run, v diagnose.Verdict, plan advise.Plan) str
 			text += fmt.Sprintf(", %s with change 1", sayHours(float64(n)*v.Costs.Step/s.Point))
 		}
 	}
+	if aside := besideEpoch(v.Ledger); aside != "" {
+		text += ", " + aside + " not counted"
+	}
 	return text
+}
+
+// besideEpoch names what takes noticeable time between the steps and is no part of them; "" if nothing does.
+func besideEpoch(l diagnose.Ledger) string {
+	var names []string
+	for _, name := range []diagnose.RowName{diagnose.RowEvaluation, diagnose.RowCheckpoint} {
+		if seconds := l.Find(name).Seconds; seconds > 0 && seconds >= leastBeside*l.Recurring() {
+			names = append(names, string(name))
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 // fewestOfEpoch is the number of steps from which an epoch gets a line.
@@ -570,17 +588,13 @@ func epochSteps(run *recording.Run, v diagnose.Verdict) int {
 		return 0
 	}
 	w := v.Costs.Window
-	first, lengths := -1, []float64{}
+	var steps []recording.Step
 	for _, s := range run.Steps {
-		if s.PID != w.PID || s.Loader != w.Loader || s.Phase != recording.Train || !s.First {
-			continue
+		if s.PID == w.PID && s.Loader == w.Loader && s.Phase == recording.Train {
+			steps = append(steps, s)
 		}
-		if first >= 0 && s.N > first {
-			lengths = append(lengths, float64(s.N-first))
-		}
-		first = s.N
 	}
-	if len(lengths) > 0 {
+	if lengths := recording.EpochSteps(steps); len(lengths) > 0 {
 		return int(stat.Median(lengths))
 	}
 	l := run.FindLoader(w.PID, w.Loader)

@@ -82,6 +82,20 @@ func SumUpLedger(l diagnose.Ledger) string {
 	return strings.Join(parts, ", ")
 }
 
+// BusyBetween is the share of a run without its start and end in which its device is busy; NaN if that is unknown.
+func BusyBetween(l diagnose.Ledger) float64 {
+	busy, whole := 0.0, 0.0
+	for _, r := range l.Rows {
+		if !r.Name.ComesOnce() {
+			busy, whole = busy+r.Busy, whole+r.Seconds
+		}
+	}
+	if !(whole > 0) {
+		return math.NaN()
+	}
+	return busy / whole
+}
+
 // MostlySteps reports whether a run consists almost only of its steps, its start and its end.
 func MostlySteps(l diagnose.Ledger) bool {
 	beside := 0.0

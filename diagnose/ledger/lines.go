@@ -225,15 +225,25 @@ func (f *filler) isBeside(line diagnose.LoopLine, edge *diagnose.Row) bool {
 		(between == nil || between.Seconds < edge.Seconds) && !line.Own.IsAt(f.Costs.SyncsAt)
 }
 
-// countPasses is how many batches the judged loader gave, and in how many passes.
+// countPasses is how many batches the judged loader gave, and in how many passes. Of thinned steps, all are counted.
 func (f *filler) countPasses() (batches, passes int) {
-	for _, s := range f.steps {
-		if s.Loader == f.loaderOfEdges() {
-			batches++
-			if s.First {
-				passes++
-			}
+	first, last := -1, -1
+	for i, s := range f.steps {
+		if s.Loader != f.loaderOfEdges() {
+			continue
 		}
+		if first < 0 {
+			first = i
+		}
+		last = i
+		batches++
+		if s.First {
+			passes++
+		}
+	}
+	if f.Costs.Window.OneIn > 1 && first >= 0 {
+		passes = max(passes, f.steps[last].Pass-f.steps[first].Pass+1)
+		batches = max(batches, f.steps[last].N-f.steps[first].N+1)
 	}
 	return batches, passes
 }

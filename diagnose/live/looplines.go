@@ -83,7 +83,7 @@ func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place
 	for _, p := range s.Places {
 		if p.Own() {
 			own, call = p, recording.Place{}
-		} else if call.File == "" || cmp.Or(kindOfPlace(p), kindOfData(p)) == kind {
+		} else if call.File == "" || kind == diagnose.Sampling && p.File == recording.SamplerFile || cmp.Or(kindOfPlace(p), kindOfData(p)) == kind {
 			call = p
 		}
 	}
@@ -258,7 +258,7 @@ func kindInLoader(s recording.Stack) diagnose.Kind {
 	last, loader := places[len(places)-1], places[slices.IndexFunc(places, isLoader)]
 	called := loader.Function[strings.LastIndexByte(loader.Function, '.')+1:]
 	switch {
-	case places[0] == loader, last.File == samplerFile:
+	case places[0] == loader, last.File == recording.SamplerFile:
 		return diagnose.Sampling
 	case called == "__iter__" || called == "_get_iterator":
 		return diagnose.StartingWorkers
@@ -451,9 +451,6 @@ func callsCollective(places []recording.Place) bool {
 	}
 	return false
 }
-
-// samplerFile has PyTorch's samplers, which draw indices in the launching thread.
-const samplerFile = "torch/utils/data/sampler.py"
 
 // ofFiles are kinds of work on a file that a data set has.
 var ofFiles = []diagnose.Kind{diagnose.Opening, diagnose.Parser, diagnose.Reading}

@@ -85,19 +85,13 @@ func (m *meter) countAlive() (n int) {
 // measureEpochs returns how many steps are between the beginnings of epochs, and how long each
 // waits for its first batch.
 func measureEpochs(w recording.Window) (steps, start float64) {
-	var waits, lengths []float64
-	last := -1
+	var waits []float64
 	for _, s := range w.Steps {
-		if !s.First {
-			continue
+		if s.First {
+			waits = append(waits, stat.Or(s.Idle, s.Wait))
 		}
-		waits = append(waits, stat.Or(s.Idle, s.Wait))
-		if last >= 0 && s.N > last {
-			lengths = append(lengths, float64(s.N-last))
-		}
-		last = s.N
 	}
-	return stat.Median(lengths), stat.Mean(waits)
+	return stat.Median(recording.EpochSteps(w.Steps)), stat.Mean(waits)
 }
 
 // leastGiving is the part of a worker that has to be without data in the mean, so that it is

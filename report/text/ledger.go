@@ -12,6 +12,9 @@ import (
 // ledger shows how the time of the run was spent, one line per row.
 func (p *page) ledger(v diagnose.Verdict) section {
 	s := section{title: fmt.Sprintf("time of the run: %s", quantity.AboutSeconds(v.Ledger.Wall))}
+	if busyElse(v) {
+		s.title += fmt.Sprintf(", the device busy %s of it without start and end", quantity.Percent(report.BusyBetween(v.Ledger)))
+	}
 	lines := report.LedgerLines(v.Ledger)
 	at := important
 	// it contains little information

@@ -180,7 +180,7 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 	if len(run.Facts.GPUs) == 0 && math.IsNaN(v.Idle) && math.IsNaN(v.Stall) {
 		row(always, "device", "no GPU was seen")
 	} else {
-		row(always, "device", fmt.Sprintf("busy %s, %sidle %s, waiting for input %s%s%s",
+		row(always, "device", ofSteps(v)+fmt.Sprintf("busy %s, %sidle %s, waiting for input %s%s%s",
 			quantity.Percent(v.Shares.Kernel), alone(v.Shares), quantity.Percent(v.Idle), quantity.Percent(v.Stall),
 			report.DescribeSource(v.StallSource), unexplainedText(v)))
 	}
@@ -199,6 +199,23 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 	row(at, "idle", costText(v.Cost))
 	return s
 }
+
+// ofSteps labels figures of a device that are of the judged steps alone, if it is less busy in the run; "" if it is not.
+func ofSteps(v diagnose.Verdict) string {
+	if !busyElse(v) {
+		return ""
+	}
+	return "in steps "
+}
+
+// busyElse reports whether the device is less busy in the run without its start and end than in the judged steps, for
+// what comes between them.
+func busyElse(v diagnose.Verdict) bool {
+	return v.HasSteps && !report.MostlySteps(v.Ledger) && v.Shares.Kernel-report.BusyBetween(v.Ledger) >= otherShare
+}
+
+// otherShare is by how much two shares differ that are not about the same. [J]
+const otherShare = 0.1
 
 // usedText says how much memory a GPU held and how much power it drew on average in the judged
 // window; "" if unknown.
