@@ -55,6 +55,17 @@ func TestAStartBesideBusySteps(t *testing.T) {
 	}
 }
 
+// An epoch's time says what is not in it.
+func TestAnEpochSaysWhatItLeavesOut(t *testing.T) {
+	train := diagnose.Row{Name: diagnose.RowTraining, Seconds: 10}
+	for seconds, want := range map[float64]string{0: "", 20: "evaluation"} {
+		evaluation := diagnose.Row{Name: diagnose.RowEvaluation, Seconds: seconds}
+		if got := besideEpoch(diagnose.Ledger{Rows: []diagnose.Row{train, evaluation}}); got != want {
+			t.Errorf("beside %v s of evaluation: %q, want %q", seconds, got, want)
+		}
+	}
+}
+
 // A program that nothing shows to train is told what a larger batch means if it does.
 func TestTheRiskOfBatches(t *testing.T) {
 	for lossless, want := range map[bool]string{true: "if it trains, the optimizer", false: "the optimizer"} {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -113,6 +114,22 @@ func TestWaitForOtherRanksInBackward(t *testing.T) {
 		f := filler{Case: of}
 		if got, found := f.lineOfRanks(11.4); found != c.want || found && got.Kind != diagnose.OtherRanks {
 			t.Errorf("%s: %v, %v", name, got, found)
+		}
+	}
+}
+
+// One of torch's own samplers draws all indices by one call: that is not advised to it, and weights have their own remedy.
+func TestAdviceForSamplersOfTorch(t *testing.T) {
+	for function, want := range map[string]string{
+		"WeightedRandomSampler.__iter__": "alias table", "RandomSampler.__iter__": "in a thread", "": "by one call of NumPy",
+	} {
+		line := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 1}, Kind: diagnose.Sampling}
+		if function != "" {
+			line.Call = recording.Place{File: recording.SamplerFile, Function: function}
+		}
+		lead := diagnose.Lead{Row: diagnose.Row{Name: diagnose.RowEdge, Line: line}}
+		if advice := lead.Advice(); !strings.Contains(advice, want) || function != "" && strings.Contains(advice, "by one call") {
+			t.Errorf("%q: %q, want %q", function, advice, want)
 		}
 	}
 }
