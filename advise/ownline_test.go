@@ -81,9 +81,12 @@ func TestNothingAheadOfAnAction(t *testing.T) {
 	a.verdict.Measured.LoopLines = diagnose.LoopLines{
 		Lines: []diagnose.LoopLine{{Line: draw, Seconds: 3}}, Seconds: 10, Looks: 400, Acting: 5,
 	}
-	for _, f := range a.inWords().Fixes {
-		if strings.Contains(f.Title, "prepare the next step's input") {
-			t.Errorf("advised: %+v", f)
+	unseen := a
+	unseen.verdict.Measured.LoopLines = diagnose.LoopLines{}
+	for name, a := range map[string]adviser{"a policy": a, "no samples": unseen} {
+		ahead := slices.ContainsFunc(a.inWords().Fixes, func(f Fix) bool { return strings.Contains(f.Title, "prepare the next step's input") })
+		if ahead != (name == "no samples") {
+			t.Errorf("%s: %+v", name, a.inWords().Fixes)
 		}
 	}
 }

@@ -490,7 +490,8 @@ func (a adviser) inWords() Plan {
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},
 	}
-	if lines := a.verdict.Measured.LoopLines; lines.Acting >= leastOwn*lines.Seconds {
+	if lines := a.verdict.Measured.LoopLines; lines.Acting > 0 && lines.Looks >= diagnose.FewLooks &&
+		lines.Acting >= leastOwn*lines.Seconds {
 		fix.Title = "step one half of the environments while the device chooses what the other half does: what follows an action " +
 			"cannot be prepared before it"
 		fix.Risk, fix.Notes = LearningRisk, nil

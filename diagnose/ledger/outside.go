@@ -34,12 +34,12 @@ func FindSlowStart(l diagnose.Ledger) []diagnose.Finding {
 	if !slow {
 		return nil
 	}
-	most := ""
-	if start.OwnShare > start.LineShare {
-		most = fmt.Sprintf(" (%s)", diagnose.WholePercent(start.LineShare))
+	most := "" // of it, if others have a part
+	if part := diagnose.WholePercent(start.LineShare); part != diagnose.WholePercent(start.OwnShare) {
+		most = fmt.Sprintf(" (%s)", part)
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingSlowStart, fmt.Sprintf(
-		"the first step comes after %s. %s of that are work of the program's own, most of it at %s%s",
+		"the first step comes after %s. %s of that are work of the program's own, at %s%s",
 		quantity.AboutSeconds(start.Seconds), diagnose.WholePercent(start.OwnShare), start.Line.String(), most))
 	f.Source, f.Advice = start.Line.Where().String(), diagnose.SlowStartAdvice
 	f.Seconds, f.Share = start.Seconds*start.OwnShare, start.Share*start.OwnShare
