@@ -413,8 +413,8 @@ func (a adviser) namedLaunches() (line diagnose.LoopLine, seconds float64, named
 }
 
 // besideOwnLine is a plan of a change that hides the host's work, and of the line that could be made cheaper. The
-// change comes first if it hides much, and more than the line may be worth. A line whose work can be removed has a place
-// and a remedy, and comes first if it is worth nearly as much.
+// change comes first if it hides much, and more than the line may be worth. A line whose work can be removed has a
+// place and a remedy, and comes first if it is worth nearly as much.
 func (a adviser) besideOwnLine(fix Fix) Plan {
 	line, worth := a.ownLine(), 0.0
 	if len(line) > 0 {

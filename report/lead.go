@@ -140,7 +140,7 @@ func titleOf(v diagnose.Verdict) string {
 // titleOfWork names the work that the first change is about, where the class says no more than that the program works
 // on the host; "" elsewhere.
 func titleOfWork(v diagnose.Verdict, plan advise.Plan) string {
-	if v.Lead == nil && v.Class == diagnose.StragglerRank && LeadsWithFix(v, plan) && plan.Fixes[0].Title == diagnose.EvaluateOnAllAdvice {
+	if v.Headline() == diagnose.StragglerRank && sharesEvaluation(plan) {
 		return "one rank evaluates, and the others wait for it"
 	}
 	if v.Lead != nil || v.Class != diagnose.CPUBound || len(plan.Fixes) == 0 {
@@ -271,8 +271,12 @@ func LeadsWithFix(v diagnose.Verdict, plan advise.Plan) bool {
 	if len(plan.Fixes) == 0 || v.Headline() == diagnose.ComputeOnCPU {
 		return false
 	}
-	alone := plan.Fixes[0].Title == diagnose.EvaluateOnAllAdvice // that rank is late for it
-	return v.Headline() != diagnose.StragglerRank || alone || !math.IsNaN(plan.Fixes[0].Forecast.Speedup.Point)
+	return v.Headline() != diagnose.StragglerRank || sharesEvaluation(plan) || !math.IsNaN(plan.Fixes[0].Forecast.Speedup.Point)
+}
+
+// sharesEvaluation reports whether a plan begins with evaluation that one rank makes for all: it is late for that.
+func sharesEvaluation(plan advise.Plan) bool {
+	return len(plan.Fixes) > 0 && plan.Fixes[0].Title == diagnose.EvaluateOnAllAdvice
 }
 
 // sayNext says what to do first, and the command for it.

@@ -288,8 +288,8 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 			return isWorkOfStart(line.Line)
 		})
 		all := secondsOfStart(seen.Lines)
-		// a function and those that it calls have the work together
-		if named := seconds >= slowStart || all >= slowStart && seconds >= diagnose.NamedLine*all; named && !f.Requests.Known() {
+		shared := all >= slowStart && seconds >= diagnose.NamedLine*all // by a function and those that it calls
+		if (seconds >= slowStart || shared) && !f.Requests.Known() {
 			r.Line, r.LineShare, r.OwnShare = work.Line, seconds/seen.Seconds, all/seen.Seconds
 			return
 		}

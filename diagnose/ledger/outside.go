@@ -28,7 +28,7 @@ func startsSlowly(l diagnose.Ledger) (start diagnose.Row, slow bool) {
 		start.Seconds*start.OwnShare >= max(slowStart, slowStartShare*l.Wall)
 }
 
-// FindSlowStart tells of a run that begins late because a line of the program works for long before its first step.
+// FindSlowStart tells of a run that begins late because the program itself works for long before its first step.
 func FindSlowStart(l diagnose.Ledger) []diagnose.Finding {
 	start, slow := startsSlowly(l)
 	if !slow {

@@ -25,7 +25,7 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		if len(s.Places) == 0 || from > 0 && imports(s) {
 			continue
 		}
-		if slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && acting.MatchString(p.Function) }) {
+		if slices.ContainsFunc(s.Places, acts) {
 			all.Acting += s.Seconds
 		}
 		if at := slices.IndexFunc(s.Places, recording.Place.Evaluates); at >= 0 {
@@ -83,7 +83,8 @@ func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place
 	for _, p := range s.Places {
 		if p.Own() {
 			own, call = p, recording.Place{}
-		} else if call.File == "" || kind == diagnose.Sampling && p.File == recording.SamplerFile || cmp.Or(kindOfPlace(p), kindOfData(p)) == kind {
+		} else if call.File == "" || kind == diagnose.Sampling && p.File == recording.SamplerFile ||
+			cmp.Or(kindOfPlace(p), kindOfData(p)) == kind {
 			call = p
 		}
 	}
@@ -370,6 +371,9 @@ var ofNumbers = []diagnose.Kind{
 
 // acting matches functions that choose what to do next, by how programs call them. [J]
 var acting = regexp.MustCompile(`(?:^|[._])(?:get|select|choose|sample)_actions?$|(?:^|\.)act$`)
+
+// acts reports whether a place is in a function of the program's own that chooses what to do next.
+func acts(p recording.Place) bool { return p.Own() && acting.MatchString(p.Function) }
 
 // byName are kinds of the program's own work, by how programs call the functions and classes that do it. [J]
 var byName = []nameRow{

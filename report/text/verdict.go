@@ -200,7 +200,7 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 	return s
 }
 
-// ofSteps labels figures of a device that are of the judged steps alone, if it is less busy in the run; "" if it is not.
+// ofSteps labels figures of a device that are of the judged steps alone, if it is less busy in the run; "" otherwise.
 func ofSteps(v diagnose.Verdict) string {
 	if !busyElse(v) {
 		return ""
