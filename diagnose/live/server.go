@@ -19,6 +19,7 @@ import (
 // Start values for servers. [J]
 const (
 	fewRequests = 20  // answered ones below which a server is not judged by them
+	fewPasses   = 100 // passes below which it is not judged by their size where few requests were answered
 	onePiece    = 0.9 // passes of a request over parts of one tensor beside the first; one may be missed
 	onCore      = 0.2 // share of a line's samples on a core from which its sleep is a wait for Python's lock
 	seenEnough  = 0.5 // share of the passes' time that looks at stacks found, from which they tell what the server does
@@ -269,7 +270,7 @@ func (l filler) askCacheFull() diagnose.Quantity {
 func (l filler) askPassesSmall() diagnose.Quantity {
 	r, p := l.requestsOfPasses(), l.Parts
 	waiting := r.InFlightAsked() / r.Batch
-	if math.IsNaN(waiting) || r.Count < fewRequests {
+	if math.IsNaN(waiting) || r.Count < fewRequests && len(l.Costs.Window.Steps) < fewPasses {
 		return diagnose.Quantity{}
 	}
 	besides := ""

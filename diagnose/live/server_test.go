@@ -286,3 +286,16 @@ func TestWhatAServersLineWorks(t *testing.T) {
 		}
 	}
 }
+
+// Requests of many passes are answered seldom: where twelve are there and each pass takes one, its passes tell.
+func TestFewRequestsOfManyPasses(t *testing.T) {
+	for passes, small := range map[int]bool{5: false, 400: true} {
+		l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
+		l.Costs.Window.Steps = make([]recording.Step, passes)
+		l.Requests.Flight, l.Requests.Batch, l.Requests.None, l.Requests.Count, l.Requests.PassShare = 12, 1, 0, 15, 0.9
+		l.From, l.To, l.Idle, l.Parts.Unasked = 0, 40, 0.1, 0
+		if q := l.askPassesSmall(); (q.Score > 0.9) != small {
+			t.Errorf("%d passes: too small with %.2f: %s", passes, q.Score, q.Answer)
+		}
+	}
+}
