@@ -680,7 +680,7 @@ var kindWords = map[Kind][2]string{
 	Encoding: {
 		"encoding answers",
 		"write it by orjson or msgpack, or send the array's own bytes: a Response of your own, which FastAPI neither " +
-			"walks through nor checks. Send fewer numbers: float16, the best few, a link to a file",
+			"walks through nor checks. Send fewer numbers: the best few, or a link to a file",
 	},
 	Tokenizes: {
 		"tokenizing, or turning tokens into text",
