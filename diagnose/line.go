@@ -258,13 +258,15 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 	return first, found
 }
 
-// collectsFor is the kind of a line's work. Garbage is collected for what its function makes: its other lines tell.
+// collectsFor is the kind of a line's work. Garbage is collected for what its function makes: its other lines tell, if
+// they take a good part of that. Otherwise the line asks for a collection by itself, as gc.collect() does.
 func (l LoopLines) collectsFor(line LoopLine) Kind {
 	if line.Kind != Garbage || line.Own.File == "" {
 		return line.Kind
 	}
 	works, found := firstOf(l.Lines, func(other LoopLine) bool {
-		return slices.Contains(forRequests, other.Kind) && other.Own.IsInFunctionOf(line.Own)
+		return slices.Contains(forRequests, other.Kind) && other.Own.IsInFunctionOf(line.Own) &&
+			other.Seconds >= ownCounts*line.Seconds
 	})
 	if !found {
 		return line.Kind

@@ -56,4 +56,11 @@ func TestGarbageIsOfTheFunctionThatMakesIt(t *testing.T) {
 	if line, found := lines.FirstWork(); !found || line.Own.Line != 35 {
 		t.Errorf("it is %s", line)
 	}
+	asked := diagnose.LoopLines{Lines: []diagnose.LoopLine{ // gc.collect() beside work of a moment
+		in(lineOf(diagnose.Garbage, 26, "", 20), "speak"), in(lineOf(diagnose.PerRequest, 54, "", 1), "infer"),
+		in(lineOf(diagnose.PerRequest, 27, "", 0.5), "speak"),
+	}}
+	if line, found := asked.FirstWork(); !found || line.Own.Line != 26 {
+		t.Errorf("it is %s, not the collection", line)
+	}
 }
