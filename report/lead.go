@@ -271,7 +271,8 @@ func LeadsWithFix(v diagnose.Verdict, plan advise.Plan) bool {
 	if len(plan.Fixes) == 0 || v.Headline() == diagnose.ComputeOnCPU {
 		return false
 	}
-	return v.Headline() != diagnose.StragglerRank || sharesEvaluation(plan) || !math.IsNaN(plan.Fixes[0].Forecast.Speedup.Point)
+	return v.Headline() != diagnose.StragglerRank || sharesEvaluation(plan) ||
+		!math.IsNaN(plan.Fixes[0].Forecast.Speedup.Point)
 }
 
 // sharesEvaluation reports whether a plan begins with evaluation that one rank makes for all: it is late for that.
