@@ -92,7 +92,7 @@ func TestTranslatedNeedsNoDeferring(t *testing.T) {
 	}
 }
 
-// Of pictures of which few pixels are kept, decoding and shrinking them goes away together, and is bounded together.
+// Pictures that are stored at the size that is used are neither decoded large nor shrunk: one bound counts both.
 func TestFewPixelsAreKept(t *testing.T) {
 	const decode = "PIL/Image.py:9 Image.convert;PIL/ImageFile.py:9 ImageFile.load"
 	for kept, want := range map[float64]bool{1e5: true, 1e9: false} {

@@ -192,7 +192,7 @@ func (l LoopLines) FirstHeld() (LoopLine, bool) {
 	if len(l.Awaits) > 0 && (!found || l.Awaits[0].Seconds > thread.Seconds) {
 		first := l.Awaits[0]
 		if first.Kind == ThreadPool && first.Own.File == "" && found {
-			first.Own, first.Call = thread.Own, thread.Call // where its threads are that nobody else gets
+			first.Own, first.Call = thread.Own, thread.Call // the line that keeps the pool's threads
 		}
 		return first, true
 	}
@@ -258,8 +258,8 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 	return first, found
 }
 
-// collectsFor is the kind of a line's work. Garbage is collected for what its function makes: its other lines tell, if
-// they take a good part of that. Otherwise the line asks for a collection by itself, as gc.collect() does.
+// collectsFor is the kind of a line's work. Collecting garbage counts as the work of the function's other lines, which
+// made the garbage, if they take a good part of that time. Otherwise the line calls gc.collect() or the like.
 func (l LoopLines) collectsFor(line LoopLine) Kind {
 	if line.Kind != Garbage || line.Own.File == "" {
 		return line.Kind

@@ -150,7 +150,7 @@ func (k *Kernels) streamOf(stream int32) *replay.Chain {
 	return k.streams[stream]
 }
 
-// addChain counts what is a chain: one kernel alone is none.
+// addChain counts a chain of two or more kernels.
 func (k *Kernels) addChain(w *recording.Work, works []int32) {
 	n := len(works)
 	if n < 2 {

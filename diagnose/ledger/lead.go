@@ -131,8 +131,7 @@ func exchanges(c *diagnose.Case) bool {
 	})
 }
 
-// startOfBusy is the share of a run that the program's own work takes before its first step, from which that is what it
-// loses most if its device is busy from then on. [J]
+// startOfBusy is the share of a run that its own work before the first step must have to lead a verdict of gpu-bound. [J]
 const startOfBusy = 0.3
 
 // findLeadOfStart returns the start of a run, if it has some share of it, and a line of the program took most of that.

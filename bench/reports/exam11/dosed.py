@@ -1,4 +1,4 @@
-"""Which drug helps against which cells is told by a small network for each drug, from how active genes are."""
+"""Small networks predict from gene expression how cell lines respond to drugs."""
 
 # https://github.com/daisybio/drevalpy/pull/467
 

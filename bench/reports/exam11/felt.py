@@ -1,4 +1,4 @@
-"""What somebody felt who wrote a line is told among 32 feelings; those that are easily confused weigh more."""
+"""A text classifier of 32 emotions weighs those that are easily confused more."""
 
 # https://github.com/varsha33/LCL_loss/issues/2
 

@@ -1,4 +1,4 @@
-"""An agent learns to act where it sees only a part: it plays in many rooms at once."""
+"""A policy is trained on a batch of partially observable environments."""
 
 # https://github.com/abaisero/gym-pomdps/pull/1
 

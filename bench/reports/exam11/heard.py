@@ -1,4 +1,4 @@
-"""Speech is written down letter by letter by a recurrent network, and how many words are wrong is told in each epoch."""
+"""A recurrent network transcribes speech. Each epoch ends with the word error rate."""
 
 # https://github.com/mozilla/DeepSpeech/issues/1468
 

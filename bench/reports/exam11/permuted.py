@@ -1,4 +1,4 @@
-"""Texts are told apart by a language model that knows words by how far they are from each other."""
+"""A language model with relative positions classifies texts."""
 
 # https://github.com/huggingface/transformers/pull/44782
 

@@ -1,4 +1,4 @@
-"""A recurrent language model learns from long texts, of which tokens lie in one file."""
+"""A recurrent language model is trained on long texts, whose tokens are in one file."""
 
 # https://github.com/RWKV/RWKV-infctx-trainer/pull/17
 

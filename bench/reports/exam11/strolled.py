@@ -1,4 +1,4 @@
-"""Where walkers go next is told from where they and those around them went before."""
+"""A network predicts pedestrians' paths from their past and their neighbours'."""
 
 # https://github.com/abduallahmohamed/Social-STGCNN/issues/11
 

@@ -1,4 +1,4 @@
-"""Who will pay back a loan is told from the numbers and categories of an application."""
+"""A model of numbers and categories predicts who will repay a loan."""
 
 # https://github.com/sb-ai-lab/LightAutoML/pull/175
 
