@@ -45,7 +45,7 @@ func (a adviser) handOver() (Fix, string) {
 
 // sampler proposes a cheaper sampler, if workers wait for the indices that it draws in the launching thread.
 func (a adviser) sampler() (Fix, string) {
-	if len(a.verdict.Evidence) == 0 || a.verdict.Evidence[0].Signal != diagnose.SignalSampler {
+	if !a.isSaidOf(diagnose.SignalSampler) {
 		return Fix{}, ""
 	}
 	line := a.busiestOf(diagnose.Sampling)

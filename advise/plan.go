@@ -52,7 +52,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		a.proposeTraced(&plan)
 		return plan
 	}
-	if len(verdict.Evidence) > 0 && verdict.Evidence[0].Signal == diagnose.SignalRestarts {
+	if a.isSaidOf(diagnose.SignalRestarts) {
 		return a.restarts()
 	}
 	if kind := a.costs.Other(run); verdict.HasSteps && kind != "" {

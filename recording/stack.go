@@ -190,17 +190,24 @@ func IsLocked(subject string) bool {
 	return ok && s.Awaits == AwaitsLock
 }
 
-func placeOf(text string) (p Place) {
-	p.File = text
+func placeOf(text string) Place {
+	line, function := text, ""
 	if at := strings.LastIndexByte(text, ' '); at >= 0 {
-		p.File, p.Function = text[:at], text[at+1:]
+		line, function = text[:at], text[at+1:]
 	}
-	if at := strings.LastIndexByte(p.File, ':'); at >= 0 {
-		if line, err := strconv.Atoi(p.File[at+1:]); err == nil && line > 0 {
-			p.File, p.Line = p.File[:at], line
+	p := ParseLine(line)
+	p.Function = function
+	return p
+}
+
+// ParseLine reads a file and its line, "train.py:41". Without a line the whole text is the file.
+func ParseLine(text string) Place {
+	if at := strings.LastIndexByte(text, ':'); at >= 0 {
+		if line, err := strconv.Atoi(text[at+1:]); err == nil && line > 0 {
+			return Place{File: text[:at], Line: line}
 		}
 	}
-	return p
+	return Place{File: text}
 }
 
 // FetchStacks returns where the time of fetches between from and to went, most first, and how

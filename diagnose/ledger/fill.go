@@ -111,8 +111,8 @@ func (f *filler) paint(from, end float64) []span {
 // those steps are long for that. [J]
 const mostlyEvaluates = 0.8
 
-// paintEvaluation gives evaluation the time in which long steps do so and keep the device busy: passes of a model
-// without a loader are no steps of their own. One that leaves the device idle is work between the steps.
+// paintEvaluation moves long steps in which the program evaluates to the row of evaluation, if the device is busy in
+// them. The hook sees no step in evaluation without a loader. What leaves the device idle stays between the steps.
 func (f *filler) paintEvaluation(spans []span) []span {
 	lines, long := f.LoopLines, f.Costs.Rare.Spans
 	if len(long) == 0 || lines.Looks < diagnose.FewLooks ||
@@ -446,12 +446,12 @@ func (f *filler) splitSteps() {
 		diagnose.WaitInput: input, diagnose.WaitLaunch: launch, diagnose.WaitCopy: copies, diagnose.WaitCore: queued,
 		diagnose.WaitUnknown: unnamed,
 	})
-	if between := f.rows[diagnose.RowBetween]; between != nil {
+	between := f.rows[diagnose.RowBetween]
+	if between != nil {
 		between.Count = f.countBetween(long)
+	}
+	if between != nil && !f.evaluates {
 		for _, s := range f.Costs.Rare.Spans {
-			if f.evaluates {
-				break
-			}
 			between.Spans = append(between.Spans, diagnose.Stretch{From: s[0], To: s[1]})
 		}
 	}

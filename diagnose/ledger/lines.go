@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
@@ -539,14 +538,8 @@ func (f *filler) whereIterated(phase recording.Phase) string {
 
 // lineOf reads "train.py:41"; the zero Line where that is unknown.
 func lineOf(where string) (l diagnose.Line) {
-	at := strings.LastIndexByte(where, ':')
-	if at < 0 {
-		return l
+	if at := recording.ParseLine(where); at.Line > 0 {
+		l.Own = at
 	}
-	n, err := strconv.Atoi(where[at+1:])
-	if err != nil {
-		return l
-	}
-	l.Own = recording.Place{File: where[:at], Line: n}
 	return l
 }

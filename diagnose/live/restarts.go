@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/recording"
@@ -46,7 +44,6 @@ func (l filler) findRestarts() (most diagnose.Restarts) {
 // It is zero if some of them run at the same time, or if no line that imports PyTorch is known of two. A start is when
 // the process was first seen.
 func (l filler) measureRestarts(all []recording.Process, passes map[int]float64) (r diagnose.Restarts) {
-	imports := 0
 	for i, p := range all {
 		last := i == len(all)-1
 		if !last && (p.End == 0 || all[i+1].Start < p.End) {
@@ -60,17 +57,14 @@ func (l filler) measureRestarts(all []recording.Process, passes map[int]float64)
 		if p.Imports == "" {
 			continue
 		}
-		imports++
-		file, line, _ := cutLast(p.Imports, ":")
-		number, _ := strconv.Atoi(line)
-		if at := (recording.Place{File: file, Line: number}); imports == 1 || at == r.At {
-			r.At = at
-		} else {
+		at := recording.ParseLine(p.Imports)
+		if r.Imports > 0 && at != r.At {
 			return diagnose.Restarts{} // several programs
 		}
+		r.Imports, r.At = r.Imports+1, at
 	}
-	r.Count, r.Imports = len(all), imports
-	if r.Count < fewRestarts || imports < fewImports {
+	r.Count = len(all)
+	if r.Count < fewRestarts || r.Imports < fewImports {
 		return diagnose.Restarts{}
 	}
 	from := all[0].Start
@@ -82,12 +76,4 @@ func (l filler) measureRestarts(all []recording.Process, passes map[int]float64)
 		}
 	}
 	return r
-}
-
-// cutLast cuts a text at the last separator.
-func cutLast(text, separator string) (before, after string, found bool) {
-	if i := strings.LastIndex(text, separator); i >= 0 {
-		return text[:i], text[i+len(separator):], true
-	}
-	return text, "", false
 }
