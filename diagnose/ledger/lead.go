@@ -131,7 +131,8 @@ func exchanges(c *diagnose.Case) bool {
 	})
 }
 
-// startOfBusy is the share of a run that its own work before the first step must have to lead a verdict of gpu-bound. [J]
+// startOfBusy is the share of a run that its own work before the first step must have to lead a verdict of gpu-bound.
+// [J]
 const startOfBusy = 0.3
 
 // findLeadOfStart returns the start of a run, if it has some share of it, and a line of the program took most of that.
