@@ -120,7 +120,8 @@ func (p *queueRun) runSteps(n int) {
 			}
 		}
 		got := p.pending[next]
-		p.pending = append(p.pending[:next], p.pending[next+1:]...)
+		copy(p.pending[1:next+1], p.pending[:next]) // one place for those before it: in order there is none
+		p.pending = p.pending[1:]
 		p.load[got.worker]--
 		p.now = max(p.now, got.at) + p.take
 		p.giveBatch()

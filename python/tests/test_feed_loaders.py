@@ -16,7 +16,7 @@ import leash
 BINARY = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "bin", "stoker")
 
 BEGIN = """
-import hashlib, io, json, pickle, sys, threading
+import gc, hashlib, io, json, pickle, sys, threading
 import torch
 from PIL import Image
 from torchvision.transforms import functional as F
@@ -83,6 +83,9 @@ def make():
     node = nodes.Batcher(nodes.SamplerWrapper(torch.utils.data.SequentialSampler(Pictures())), 4, drop_last=False)
     return nodes.Loader(nodes.ParallelMapper(node, Batch(), num_workers=int(sys.argv[2]), method=sys.argv[3]))
 print(json.dumps(resumed(make)))
+gc.collect()  # torchdata's threads end with its loader: PyTorch aborts where Python ends while they are in it
+for thread in threading.enumerate():
+    if "(_" in thread.name: thread.join(60)
 """
 )
 
