@@ -50,6 +50,7 @@ type Case struct {
 	HookMissing      bool       // the hook is not in the program that is judged
 	NoPython         bool       // the job's processes were watched, and none of them is a Python program
 	HoldsDevice      bool       // a process of the job holds the device
+	KernelsRecur     bool       // the device works again and again, however little
 	LoaderIterated   bool       // a DataLoader was iterated
 	LaunchThreadTime string     // where the launching thread's time goes, a sentence; "" unknown
 	ProgramEvidence  []Evidence // of steps and loaders, where nothing tells that it is training

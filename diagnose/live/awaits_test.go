@@ -1,6 +1,8 @@
 package live
 
 import (
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -146,5 +148,13 @@ func TestRequestsThatWaitForNoPass(t *testing.T) {
 	}
 	if l.LoopLines.Awaits = nil; l.waitElsewhere() < 30 || l.waitElsewhere() > 40 {
 		t.Errorf("%.0f wait elsewhere, expected those of the threads", l.waitElsewhere())
+	}
+}
+
+// Times on a core and in other states come from two clocks, and what is said of them adds up to no more than all.
+func TestThreadsTimeAddsUp(t *testing.T) {
+	w := whereabouts{OnCore: 0.30, Queued: math.NaN(), Disk: 0, Remote: 0, Asleep: 0.66, Parked: 0.24}
+	if text := w.String(); !strings.Contains(text, "25 % on a core, 55 % asleep") || !strings.Contains(text, "20 % waiting") {
+		t.Error(text)
 	}
 }

@@ -238,6 +238,7 @@ func (l filler) fillProgram() {
 	l.TorchLoaded = facts.Software.Torch != "" || l.HookLoaded && facts.Software.Framework == ""
 	l.HookMissing = l.isAbsent("hook")
 	l.HoldsDevice = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Device >= 0 })
+	l.KernelsRecur = l.seesKernelsRecur()
 	l.NoPython = len(facts.Processes) == 0 && !l.isAbsent("steps") && len(l.run.All(recording.TreeCPU)) > 0
 	if m := facts.Model; m != nil {
 		l.Model = &diagnose.ModelFacts{Device: m.Device, DType: m.DType}
@@ -248,6 +249,25 @@ func (l filler) fillProgram() {
 	}
 	l.Ending = diagnose.EndingOf(l.run)
 	l.ProgramEvidence = diagnose.AddEvidence(l.Ending.Evidence(), 0, "steps", "step", "%s", l.describeProgram())
+}
+
+// A device works again and again if kernels run in most of so many equal parts of the time. [J]
+const (
+	partsOfTime = 10
+	mostParts   = 8
+)
+
+// seesKernelsRecur reports whether the judged device works again and again, from the begin to the end.
+func (l filler) seesKernelsRecur() bool {
+	_, subject := l.findGPU()
+	kernels := l.run.KernelSeries(subject).Between(l.From, l.To)
+	parts := map[int]bool{}
+	for i, t := range kernels.T {
+		if kernels.V[i] > 0 {
+			parts[min(partsOfTime-1, int(partsOfTime*(t-l.From)/(l.To-l.From)))] = true
+		}
+	}
+	return len(parts) >= mostParts
 }
 
 func (l filler) describeProgram() string {

@@ -35,3 +35,26 @@ func TestArraysComeThroughAPipe(t *testing.T) {
 		}
 	}
 }
+
+// One call of a loader waits for a batch and takes it over: its samples are counted by what they do there, in whatever
+// order they come.
+func TestWaitsAreNoHandOver(t *testing.T) {
+	const next = ";/t.py:9 train;torch/utils/data/dataloader.py:725 _BaseDataLoaderIter.__next__;"
+	l := filler{Case: diagnose.NewCase(), run: &recording.Run{Series: []recording.Series{
+		{Signal: recording.FetchLooks, Subject: "process/7;loop", T: []float64{0, 30}, V: []float64{0, 3000}},
+		{
+			Signal: recording.FetchStack, Subject: "process/7;loop;core" + next + "torch/multiprocessing/reductions.py:9 rebuild",
+			T: []float64{0, 30}, V: []float64{0, 16},
+		},
+		{
+			Signal: recording.FetchStack, Subject: "process/7;loop;asleep" + next + "selectors.py:9 select",
+			T: []float64{0, 30}, V: []float64{0, 4},
+		},
+	}}}
+	l.run.Facts.Loaders = []recording.Loader{{PID: 7, Tensors: 99}}
+	l.From, l.To, l.Costs.Window.PID, l.Costs.Workers = 0, 30, 7, 1
+	l.LoopLines = FindLoopLines(l.run, 7, 0, 30)
+	if taken, all := l.measureInLoader(diagnose.HandOver); taken != 16 || all != 20 {
+		t.Errorf("%g of %g s takes batches over", taken, all)
+	}
+}

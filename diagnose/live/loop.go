@@ -31,6 +31,8 @@ type whereabouts struct {
 	// Works and Sleeps are shares of the looks at the thread on lines that do not wait for the device: on a core or
 	// queued, and not. NaN where no look tells waiting for the device.
 	Works, Sleeps float64
+
+	OwnWait bool // it waits on a line whose waits are the program's own
 }
 
 // measureWhereabouts measures where the launching thread's time goes.
@@ -50,6 +52,7 @@ func (l filler) measureWhereabouts() whereabouts {
 	w.OnCore = min(1, w.OnCore)
 	w.Others = max(0, l.Costs.CoresUse-stat.Or(w.OnCore, 0))
 	w.Works, w.Sleeps = l.lookBesideWaits()
+	w.OwnWait = l.shareOfOwnWait() > 0
 	return w
 }
 
@@ -82,11 +85,16 @@ func (w whereabouts) shareAway(idle float64) float64 {
 	return min(away, stat.Or(w.Sleeps, away)) / idle
 }
 
-// String is a sentence; "" if nothing is known.
+// String is a sentence; "" if nothing is known. Parts that overlap are said as parts of their sum.
 func (w whereabouts) String() string {
 	var parts []string
+	all := 0.0
+	for _, share := range []float64{w.OnCore, w.Queued, w.Disk, w.Remote, w.Asleep, w.Parked} {
+		all += stat.Or(share, 0)
+	}
+	all = max(1, all)
 	add := func(share float64, text string) {
-		if share >= leastTold {
+		if share /= all; share >= leastTold {
 			parts = append(parts, quantity.Percent(share)+" "+text)
 		}
 	}
@@ -105,7 +113,7 @@ func (w whereabouts) String() string {
 		text += fmt.Sprintf(". Everything else of the job uses %.2f cores", w.Others)
 	case w.Asleep+w.Parked >= diagnose.AwayWhileIdle.Yes && w.Sleeps < diagnose.AwayWhileIdle.No:
 		text += ". Nothing else of the job works, and the thread waits for the device"
-	case w.Asleep+w.Parked >= diagnose.AwayWhileIdle.Yes:
+	case w.Asleep+w.Parked >= diagnose.AwayWhileIdle.Yes && !w.OwnWait:
 		text += ". Nothing else of the job works: it waits for something outside, such as requests, a " +
 			"timer or the device"
 	}
@@ -125,7 +133,7 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 		q.Score = min(q.Score, untold)
 	}
 	if share := l.shareOfOwnWait(); share > 0 {
-		q = diagnose.AskShare("Does a line of the program wait for a disk or a program while the device is idle?",
+		q = diagnose.AskShare("Does a line of the program wait for a disk, a program or an environment while the device is idle?",
 			min(1, share/l.Idle), diagnose.AwayWhileIdle, "what it waits for is told by its names")
 	}
 	others := w.Others >= busyCores || l.awaitsOwnProcess()
@@ -148,12 +156,15 @@ func (l filler) awaitsOwnProcess() bool {
 	return l.LoopLines.Looks >= fewLooks && seconds >= diagnose.NamedLine*l.LoopLines.Seconds
 }
 
-// shareOfOwnWait is the share of the launching thread's time in which it waits on a line that reads or writes files, or
-// runs a program; 0 if that is little. Such a wait is the program's own, unlike one for requests.
+// ownWaits are kinds of lines whose waits are the program's own, unlike those for requests.
+var ownWaits = append([]diagnose.Kind{diagnose.Disk, diagnose.Subprocess}, ofEnvironments...)
+
+// shareOfOwnWait is the share of the launching thread's time in which it waits on a line that reads or writes files,
+// runs a program, or steps an environment; 0 if that is little.
 func (l filler) shareOfOwnWait() float64 {
 	asleep := 0.0
 	for _, line := range l.LoopLines.Lines {
-		if line.Kind == diagnose.Disk || line.Kind == diagnose.Subprocess {
+		if slices.Contains(ownWaits, line.Kind) {
 			asleep += line.Asleep
 		}
 	}

@@ -43,6 +43,8 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		if kind == diagnose.Preparing { // one line may call many transforms
 			k = key{own.File, own.Function, "", strconv.Itoa(own.Line)}
 			call = recording.Place{}
+		} else if slices.Contains(diagnose.OfLoader, kind) { // one call of a loader waits for a batch, then takes it over
+			k.name = string(kind)
 		}
 		addStack(&all, places, k, diagnose.Line{Own: own, Call: call, Kind: kind}, s)
 	}
@@ -295,7 +297,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		case "":
 			data = cmp.Or(data, kindOfData(p))
 		case diagnose.Writing: // of a checkpoint, a figure or a log, if a function further out says so
-			data = cmp.Or(data, kind)
+			if data == "" || data == diagnose.Preparing { // encoders are in the modules of decoders
+				data = kind
+			}
 		case diagnose.Launching: // a transform may be a module
 			return cmp.Or(data, kind)
 		case diagnose.DeviceWait:
@@ -344,6 +348,8 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return diagnose.Locking
 	case s.Awaits == recording.AwaitsDisk:
 		return diagnose.Disk
+	case s.Asleep && slices.Contains(ofEnvironments, kindOfNames(s.Places)):
+		return kindOfNames(s.Places)
 	case s.Asleep:
 		return cmp.Or(loopWaits[nameKind(s.Places, waitNames)], diagnose.Pausing)
 	}
@@ -353,6 +359,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	}
 	return cmp.Or(kindOfNames(s.Places), own)
 }
+
+// ofEnvironments are kinds of work of an environment, which waits where its simulator is another program.
+var ofEnvironments = []diagnose.Kind{diagnose.Simulating, diagnose.Rendering}
 
 // awaitsSave matches functions that wait for a checkpoint, by how programs call them and their classes. [J]
 var awaitsSave = regexp.MustCompile(`(?i)checkpoint|ckpt|(?:^|[._])sav(?:e|er|ing)(?:$|[._])`)

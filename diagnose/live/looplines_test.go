@@ -24,6 +24,7 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.Awaiting, places("/train.py main", loader+" __next__", "selectors.py select")},
 		{diagnose.HandOver, places("/train.py main", loader+" __next__", "multiprocessing/queues.py Queue.get")},
 		{diagnose.Writing, places("/train.py dump", "PIL/Image.py Image.save")},
+		{diagnose.Writing, places("/train.py dump", "PIL/Image.py Image.save", "PIL/PngImagePlugin.py _save", "PIL/ImageFile.py _encode_tile")},
 		{diagnose.Profiling, places("/train.py main", "torch/profiler/profiler.py profile.step")},
 		{diagnose.Launching, places("/train.py main", "torch/optim/optimizer.py step", "torch/autograd/profiler.py record_function.__enter__")},
 		{diagnose.Anomalies, places("/train.py Block.forward", "torch/nn/modules/linear.py Linear.forward", "torch/fx/traceback.py format_stack")},
@@ -103,6 +104,47 @@ func TestKindOfNativeCode(t *testing.T) {
 	blocked := recording.Stack{Places: places("/train.py step", "threading.py Lock.acquire"), Native: "open"}
 	if got := kindOfLoop(blocked); got != diagnose.Locking {
 		t.Errorf("a lock is %s", got)
+	}
+}
+
+// An environment that sleeps waits for its simulator, which is the program's own; what nothing names is not.
+func TestEnvironmentsWait(t *testing.T) {
+	for function, want := range map[string]float64{"DriveEnv.step": 0.9, "Client.step": 0} {
+		l := filler{Case: diagnose.NewCase(), run: &recording.Run{Series: []recording.Series{
+			{Signal: recording.FetchLooks, Subject: "process/7;loop", T: []float64{0, 20}, V: []float64{0, 2000}},
+			{Signal: recording.FetchStack, Subject: "process/7;loop;asleep;/t.py:9 " + function, T: []float64{0, 20}, V: []float64{0, 18}},
+			{Signal: recording.FetchStack, Subject: "process/7;loop;core;/t.py:5 main", T: []float64{0, 20}, V: []float64{0, 2}},
+		}}}
+		l.LoopLines = FindLoopLines(l.run, 7, 0, 20)
+		if got := l.shareOfOwnWait(); got != want {
+			t.Errorf("%s waits for its own %g of the time", function, got)
+		}
+	}
+}
+
+// A device that gets a little to do again and again is in use.
+func TestKernelsRecur(t *testing.T) {
+	for name, c := range map[string]struct {
+		every, until int
+		want         bool
+	}{
+		"again and again": {7, 100, true},
+		"at the begin":    {7, 40, false},
+		"once":            {100, 100, false},
+	} {
+		s := recording.Series{Signal: recording.GPUUtilisation, Subject: "gpu/0"}
+		for i := range 100 {
+			s.T, s.V = append(s.T, float64(i)), append(s.V, 0)
+			if i%c.every == 0 && i < c.until {
+				s.V[i] = 0.04
+			}
+		}
+		l := filler{Case: diagnose.NewCase(), run: &recording.Run{Series: []recording.Series{s}}}
+		l.run.Facts.GPUs = []recording.GPU{{Index: 0}}
+		l.From, l.To = 0, 100
+		if got := l.seesKernelsRecur(); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

@@ -181,10 +181,13 @@ func (c *inquiry) scoreUse() float64 {
 }
 
 // scoreDisuse is how much of a yes it is that the device is not in use. One that a process of
-// the job holds is in use at less: a host that keeps it waiting leaves it little to do.
+// the job holds is in use at less: a host that keeps it waiting leaves it little to do, though again and again.
 func (c *inquiry) scoreDisuse() float64 {
 	unused := diagnose.DeviceUnused
 	if c.HoldsDevice {
+		if c.KernelsRecur {
+			return c.yes(diagnose.AskFact("Is the GPU unused?", false, "kernels run in each part of the time, if few"))
+		}
 		unused = diagnose.HeldDeviceUnused
 	}
 	return c.yes(diagnose.AskShare("Is the GPU unused?", c.Util, unused, ""))
