@@ -37,8 +37,8 @@ func (a adviser) leadWith(plan Plan) Plan {
 	}
 	fix := Fix{
 		Name: string(lead.Name), Title: lead.Advice(), Forecast: predict.NoForecast(), Effort: Code,
-		Risk: riskOfLine(lead.Line.Kind),
-		Run:  stoker.Interval{Low: 1, Point: math.NaN(), High: lead.Most},
+		Risk: riskOfLine(lead.Line.Kind), Mind: mindOfRow(lead.Row),
+		Run: stoker.Interval{Low: 1, Point: math.NaN(), High: lead.Most},
 	}
 	if at := lead.Line.Short(); at != "" {
 		fix.At = at
@@ -95,11 +95,19 @@ func (a adviser) shortenOwn(plan Plan) Plan {
 	}
 	plan.Fixes = append(plan.Fixes, Fix{
 		Name: string(own.Name), Title: lead.Advice(), At: own.Line.Short(),
-		Effort: Code, Risk: riskOfLine(own.Line.Kind), Forecast: predict.NoForecast(),
+		Effort: Code, Risk: riskOfLine(own.Line.Kind), Mind: mindOfRow(own), Forecast: predict.NoForecast(),
 		Run:   stoker.Interval{Low: 1, Point: math.NaN(), High: atRemoval(own.Saves / all)},
 		Notes: []string{own.Line.Kind.Words() + ": " + own.Line.String()},
 	})
 	return plan
+}
+
+// mindOfRow is what to know before a row is made shorter; "" nothing.
+func mindOfRow(r diagnose.Row) string {
+	if r.Name == diagnose.RowCheckpoint || r.Line.Kind == diagnose.Saving || r.Line.Kind == diagnose.SaveQueue {
+		return "how much work may be lost: a run that fails loses all since its last checkpoint"
+	}
+	return ""
 }
 
 // readsLess reports whether it is that values are read from the device less often.
@@ -227,12 +235,19 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 		return
 	}
 	stays, known := loader.Settings.Bool(stoker.PersistentWorkers)
-	if lead.Line.Kind == diagnose.StartingWorkers && known && !stays && !loader.Changes {
+	late := a.lateFirsts(loader.ID)
+	starts := lead.Line.Kind == diagnose.StartingWorkers || late >= mostlyFirsts && !loader.Anew
+	if workers, _ := loader.Settings.Int(stoker.NumWorkers); starts && workers > 0 && known && !stays && !loader.Changes {
 		fix.Changes = []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}
 		fix.Title, fix.Effort = "keep the workers of evaluation's loader", Flag
 		fix.Where, fix.Beside = loader.Where, true
-		share := quantity.Percent(lead.LineShare)
-		fix.Notes = []string{"starting and ending its workers takes " + share + " of evaluation"}
+		if lead.Line.Kind == diagnose.StartingWorkers {
+			share := quantity.Percent(lead.LineShare)
+			fix.Notes = []string{"starting and ending its workers takes " + share + " of evaluation"}
+			return
+		}
+		fix.Notes = []string{fmt.Sprintf("its workers start anew for each evaluation: %s of what it waits for batches, it waits "+
+			"for the first ones", quantity.Percent(late))}
 		return
 	}
 	if a.enlargeEvaluation(fix, lead, loader) {
@@ -259,6 +274,28 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 		"a batch of evaluation takes %s now, and waits %s of it for its data. With %s it takes %s at best",
 		quantity.AboutSeconds(work+wait), quantity.AboutSeconds(wait), quantity.Many(to, "worker"),
 		quantity.AboutSeconds(each))}
+}
+
+// mostlyFirsts is the part of an evaluation's waits for batches that its first batches have, from which workers that stay
+// are proposed. [J]
+const mostlyFirsts = 0.5
+
+// lateFirsts is the part of all waits for a loader's batches in evaluation that is for first ones; 0 if it is seldom
+// asked again.
+func (a adviser) lateFirsts(loader int) float64 {
+	first, all, passes := 0.0, 0.0, 0
+	for _, s := range a.run.Steps {
+		if s.PID != a.costs.Window.PID || s.Loader != loader || s.Phase != recording.Evaluate {
+			continue
+		}
+		if all += stat.Or(s.Wait, 0); s.First {
+			first, passes = first+stat.Or(s.Wait, 0), passes+1
+		}
+	}
+	if passes < 2 || !(all > 0) {
+		return 0
+	}
+	return first / all
 }
 
 // enlargeEvaluation proposes larger batches of a loader for evaluation, if its batches are much smaller than
