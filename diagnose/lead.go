@@ -106,7 +106,7 @@ func (l *Lead) Why() string {
 	}
 	if at := l.Line.String(); at != "" {
 		text += ": " + at
-		if l.LineShare > 0 {
+		if l.LineShare >= leastSaid {
 			text += fmt.Sprintf(" has %s of the launching thread's stack samples", WholePercent(l.LineShare))
 		}
 	}
@@ -118,6 +118,10 @@ func (l *Lead) Why() string {
 
 // muchOnce is by how much what comes once lessens a row's share of the run, from which the share is of the rest. [J]
 const muchOnce = 0.05
+
+// leastSaid is the share of a row's samples from which a line's is said: little of them denies what is said of the row.
+// [J]
+const leastSaid = 0.1
 
 // rowTakes begins a sentence about a row.
 var rowTakes = map[RowName]string{
@@ -188,6 +192,11 @@ func (l *Lead) Advice() string {
 			"nothing for backward. A search that goes on by each value: for all of a batch together, or greedy. Any " +
 			"evaluation: less often, or on fewer samples"
 	}
+	if l.Name == RowEvaluation && l.Line.Kind == Metrics {
+		return "by calls on whole arrays or in compiled code, on the device if values come from there (torchmetrics keeps its state " +
+			"there), or in worker processes while training goes on. Else on fewer samples, or more rarely: if each epoch ends " +
+			"with it, once in several"
+	}
 	if l.Name == RowBetween && l.Every > 1 && slices.Contains(onceAtEdges, l.Line.Kind) {
 		advice := "do it less often, with only what is new since the last time, or, if the next step does not need its " +
 			"result, in a thread or a process beside the loop"
@@ -209,6 +218,9 @@ func (l *Lead) Advice() string {
 	if advice := l.Line.Kind.Advice(); advice != "" {
 		if l.Ranks && l.Every > 1 && !l.Line.Kind.IsWait() {
 			advice += shareOut
+		}
+		if l.Name == RowEdge || l.Name == RowEvaluation { // it is done once already
+			advice = strings.ReplaceAll(advice, "once an epoch", "once in several epochs")
 		}
 		return advice
 	}

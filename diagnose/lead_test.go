@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/recording"
+	"math"
 )
 
 // A run that never trains owes somebody the result of each pass: it can read none of them later.
@@ -43,5 +44,25 @@ func TestWorkEverySoManySteps(t *testing.T) {
 		if got := strings.HasPrefix(l.Advice(), "do it less often"); got != want {
 			t.Errorf("every %v steps: %q", every, l.Advice())
 		}
+	}
+}
+
+// What is done at the end of each epoch is done once an epoch.
+func TestAlreadyOnceAnEpoch(t *testing.T) {
+	for _, row := range []RowName{RowEdge, RowEvaluation} {
+		for _, kind := range []Kind{Metrics, Plotting, Callback} {
+			l := Lead{Row: Row{Name: row, Idle: 1, Line: Line{Kind: kind, Own: recording.Place{File: "/t.py", Line: 3}}}, Every: math.NaN()}
+			if got := l.Advice(); strings.Contains(got, "once an epoch") || !strings.Contains(got, "once in several") {
+				t.Errorf("%s, %s: %s", row, kind, got)
+			}
+		}
+	}
+}
+
+// A line with next to none of a row's samples says nothing of it.
+func TestLittleOfARowIsNotSaid(t *testing.T) {
+	l := Lead{Row: Row{Name: RowCheckpoint, Seconds: 13, Share: 0.6, LineShare: 0.01, Line: Line{Own: recording.Place{File: "/t.py", Line: 3}}}, Every: math.NaN()}
+	if got := l.Why(); strings.Contains(got, "stack samples") || !strings.Contains(got, "t.py:3") {
+		t.Error(got)
 	}
 }

@@ -284,7 +284,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	if callsCollective(s.Places) {
 		return diagnose.Collective
 	}
-	waits, data := false, diagnose.Kind("")
+	waits, encodes, data := false, false, diagnose.Kind("")
 	for _, p := range slices.Backward(s.Places) {
 		switch kind := kindOfPlace(p); kind {
 		case diagnose.Locking:
@@ -297,9 +297,8 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		case "":
 			data = cmp.Or(data, kindOfData(p))
 		case diagnose.Writing: // of a checkpoint, a figure or a log, if a function further out says so
-			if data == "" || data == diagnose.Preparing { // encoders are in the modules of decoders
-				data = kind
-			}
+			encodes = data == diagnose.Preparing // encoders are in the modules of decoders
+			data = cmp.Or(data, kind)
 		case diagnose.Launching: // a transform may be a module
 			return cmp.Or(data, kind)
 		case diagnose.DeviceWait:
@@ -318,6 +317,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		kind := kindOfNames(s.Places)
 		if kind == diagnose.EmptyCache && data == diagnose.Preparing { // of files
 			kind = diagnose.Tidying
+		}
+		if encodes {
+			data = diagnose.Writing
 		}
 		return cmp.Or(kind, data)
 	case slices.Contains(ofNumbers, data): // the program's own names tell more

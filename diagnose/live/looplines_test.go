@@ -25,6 +25,7 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.HandOver, places("/train.py main", loader+" __next__", "multiprocessing/queues.py Queue.get")},
 		{diagnose.Writing, places("/train.py dump", "PIL/Image.py Image.save")},
 		{diagnose.Writing, places("/train.py dump", "PIL/Image.py Image.save", "PIL/PngImagePlugin.py _save", "PIL/ImageFile.py _encode_tile")},
+		{diagnose.Plotting, places("/train.py plot_losses", "PIL/Image.py Image.save", "PIL/ImageFile.py _encode_tile")},
 		{diagnose.Profiling, places("/train.py main", "torch/profiler/profiler.py profile.step")},
 		{diagnose.Launching, places("/train.py main", "torch/optim/optimizer.py step", "torch/autograd/profiler.py record_function.__enter__")},
 		{diagnose.Anomalies, places("/train.py Block.forward", "torch/nn/modules/linear.py Linear.forward", "torch/fx/traceback.py format_stack")},
