@@ -185,7 +185,7 @@ func (c *inquiry) scoreUse() float64 {
 func (c *inquiry) scoreDisuse() float64 {
 	unused := diagnose.DeviceUnused
 	if c.HoldsDevice {
-		if c.KernelsRecur {
+		if c.KernelsRecur && c.Util < diagnose.HeldDeviceUnused.No {
 			return c.yes(diagnose.AskFact("Is the GPU unused?", false, "kernels run in each part of the time, if few"))
 		}
 		unused = diagnose.HeldDeviceUnused
