@@ -457,6 +457,25 @@ func TestLineOfEdges(t *testing.T) {
 	}
 }
 
+// A checkpoint is written by the program's own file object, which is its line if samples of training cannot explain it.
+func TestLineOfOwnFile(t *testing.T) {
+	for share, want := range map[float64]string{0.8: "train.py:12", 0.3: ""} {
+		d := newDiary()
+		for i := range 200 {
+			d.step(1, recording.Train, 0.002, 0.018, 0, i == 0)
+			if i%50 == 49 {
+				d.step(recording.OwnLoop, recording.Checkpoint, 0, 0, 4, false)
+			}
+		}
+		v := d.judgeSeen(map[string]float64{
+			"asleep;/home/me/train.py:12 SlowFile.write": share, "core;/home/me/train.py:9 train;torch/nn/modules/module.py:1 Module.__call__": 1 - share,
+		})
+		if got := v.Ledger.Find(diagnose.RowCheckpoint).Line.Short(); got != want {
+			t.Errorf("of %g of the samples: %q", share, got)
+		}
+	}
+}
+
 // A loop that makes an iterator for each batch has no step that anybody can judge, and yet a cause.
 func TestIteratorOfEachBatch(t *testing.T) {
 	d := newDiary()

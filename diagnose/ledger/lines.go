@@ -280,6 +280,10 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 	switch r.Name {
 	case diagnose.RowCheckpoint:
 		line, found = seen.FirstOf(diagnose.Saving)
+		if !found { // its file may be an object of the program's own
+			line, found = firstOwn(seen, r.Seconds)
+			line.Kind = diagnose.Saving
+		}
 	case diagnose.RowTail: // the samples may be those of the loop's last seconds
 		found = seen.Seconds >= diagnose.NamedLine*r.Seconds
 	case diagnose.RowStartUp:
@@ -322,6 +326,19 @@ var (
 	beside  = slices.Concat(diagnose.OfDevice, diagnose.OfLoader)
 	noStart = append([]diagnose.Kind{diagnose.Compiling}, beside...)
 )
+
+// firstOwn is the program's own line on which most samples lie, if they have so many seconds of a row within them that
+// some of its samples must be the row's.
+func firstOwn(seen diagnose.LoopLines, seconds float64) (diagnose.LoopLine, bool) {
+	at := slices.IndexFunc(seen.Lines, func(line diagnose.LoopLine) bool {
+		return line.Own.File != "" && !slices.Contains(beside, line.Kind) &&
+			line.Seconds+seconds >= (1+diagnose.NamedLine)*seen.Seconds
+	})
+	if at < 0 {
+		return diagnose.LoopLine{}, false
+	}
+	return seen.Lines[at], true
+}
 
 // besideSteps is the share of samples of the launching thread that find it on lines of the program that are
 // neither steps nor waiting for a batch, which is not counted. It is 0 if no single line is frequent.

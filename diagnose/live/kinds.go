@@ -190,7 +190,7 @@ func kindOf(s recording.Stack) diagnose.Kind {
 	if draws && !s.Asleep && drawsNeighbours.MatchString(class) {
 		return diagnose.Neighbours
 	}
-	if strings.Contains(own.Function, "collate") && s.Native != loopOfPython { // itself, and not a function that it calls
+	if strings.Contains(own.Function, "collate") { // itself, and not a function that it calls
 		return diagnose.Collate
 	}
 	call := nativeOf(s)
