@@ -141,6 +141,11 @@ func TestTensorsMadeOnTheHost(t *testing.T) {
 		if got := v.Has(diagnose.FindingHostTensors); got != c.want {
 			t.Errorf("%+v: named %t", c, got)
 		}
+		for _, f := range v.Findings {
+			if most := 1 - v.Measured.Util; f.Name == diagnose.FindingHostTensors && f.Saves > most+1e-9 {
+				t.Errorf("%+v: %g is saved, and kernels leave %g", c, f.Saves, most)
+			}
+		}
 	}
 }
 

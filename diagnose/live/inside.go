@@ -270,7 +270,7 @@ func (l filler) findHostTensors(in insideSteps) (diagnose.Finding, bool) {
 	}
 	f := diagnose.NewFinding(diagnose.FindingHostTensors)
 	f.Share = l.measureCopies(in)
-	f.Saves = min(1, l.Idle+f.Share) // the device waits for the host as well
+	f.Saves = min(stat.Or(1-l.Util, 1), l.Idle+f.Share) // the device waits for the host as well, and kernels stay
 	f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s, and its batch is pinned and has %s: the program "+
 		"makes the others in its step, on the CPU. Copies take %s of the time", quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
 		quantity.AboutBytes(d.BatchBytes), quantity.Percent(f.Share))
