@@ -52,8 +52,8 @@ func (a adviser) collate() (Fix, string) {
 		fix.Title += ": " + line.String()
 	}
 	how := "what it makes of a single sample, and is the same in every epoch, can be made once and stored. Padding, " +
-		"or a batch of graphs, stays: worker processes do that beside the loop. Copy whole samples, not one element after the " +
-		"other: pad_sequence, slices of an array of the full size, torch.from_numpy(numpy.stack(arrays))"
+		"or a batch of graphs, stays: worker processes do that beside the loop. Copy whole samples, not single " +
+		"elements: pad_sequence, slices of an array of the full size, torch.from_numpy(numpy.stack(arrays))"
 	if seen && !slices.Contains([]diagnose.Kind{diagnose.Collate, diagnose.Stacking}, line.Kind) {
 		how = cmp.Or(line.Kind.Advice(), how) // of the function that it calls
 	}

@@ -237,7 +237,8 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 	stays, known := loader.Settings.Bool(stoker.PersistentWorkers)
 	late := a.lateFirsts(loader.ID)
 	starts := lead.Line.Kind == diagnose.StartingWorkers || late >= mostlyFirsts && !loader.Anew
-	if workers, _ := loader.Settings.Int(stoker.NumWorkers); starts && workers > 0 && known && !stays && !loader.Changes {
+	workers, _ := loader.Settings.Int(stoker.NumWorkers)
+	if starts && workers > 0 && known && !stays && !loader.Changes {
 		fix.Changes = []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}
 		fix.Title, fix.Effort = "keep the workers of evaluation's loader", Flag
 		fix.Where, fix.Beside = loader.Where, true
@@ -246,8 +247,8 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 			fix.Notes = []string{"starting and ending its workers takes " + share + " of evaluation"}
 			return
 		}
-		fix.Notes = []string{fmt.Sprintf("its workers start anew for each evaluation: %s of what it waits for batches, it waits "+
-			"for the first ones", quantity.Percent(late))}
+		fix.Notes = []string{fmt.Sprintf("its workers start anew for each evaluation: first batches have %s of the wait "+
+			"for batches", quantity.Percent(late))}
 		return
 	}
 	if a.enlargeEvaluation(fix, lead, loader) {
@@ -276,8 +277,8 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 		quantity.AboutSeconds(each))}
 }
 
-// mostlyFirsts is the part of an evaluation's waits for batches that its first batches have, from which workers that stay
-// are proposed. [J]
+// mostlyFirsts is the part of an evaluation's waits for batches that its first batches have, from which workers that
+// stay are proposed. [J]
 const mostlyFirsts = 0.5
 
 // lateFirsts is the part of all waits for a loader's batches in evaluation that is for first ones; 0 if it is seldom

@@ -193,9 +193,9 @@ func (l *Lead) Advice() string {
 			"evaluation: less often, or on fewer samples"
 	}
 	if l.Name == RowEvaluation && l.Line.Kind == Metrics {
-		return "by calls on whole arrays or in compiled code, on the device if values come from there (torchmetrics keeps its state " +
-			"there), or in worker processes while training goes on. Else on fewer samples, or more rarely: if each epoch ends " +
-			"with it, once in several"
+		return "by calls on whole arrays or in compiled code, on the device if values come from there (torchmetrics keeps " +
+			"its state there), or in worker processes while training goes on. Else on fewer samples, or more rarely: if " +
+			"each epoch ends with it, once in several"
 	}
 	if l.Name == RowBetween && l.Every > 1 && slices.Contains(onceAtEdges, l.Line.Kind) {
 		advice := "do it less often, with only what is new since the last time, or, if the next step does not need its " +

@@ -133,7 +133,7 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 		q.Score = min(q.Score, untold)
 	}
 	if share := l.shareOfOwnWait(); share > 0 {
-		q = diagnose.AskShare("Does a line of the program wait for a disk, a program or an environment while the device is idle?",
+		q = diagnose.AskShare("Does a line wait for a disk, a program or an environment while the device is idle?",
 			min(1, share/l.Idle), diagnose.AwayWhileIdle, "what it waits for is told by its names")
 	}
 	others := w.Others >= busyCores || l.awaitsOwnProcess()
