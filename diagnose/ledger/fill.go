@@ -596,15 +596,16 @@ func (f *filler) inOrder() (rows []diagnose.Row) {
 	return rows
 }
 
-// rounded returns a row in whole microseconds, so that a result does not depend on the order in
-// which sums were made.
+// rounded returns a row in whole nanoseconds, as profilers write them, and its share in millionths, so that
+// a result does not depend on the order in which sums were made.
 func rounded(r diagnose.Row) diagnose.Row {
-	for _, v := range []*float64{&r.Seconds, &r.Busy, &r.Idle, &r.Saves, &r.Share} {
-		*v = math.Round(1e6**v) / 1e6
+	for _, v := range []*float64{&r.Seconds, &r.Busy, &r.Idle, &r.Saves} {
+		*v = math.Round(1e9**v) / 1e9
 	}
+	r.Share = math.Round(1e6*r.Share) / 1e6
 	kept := r.Waits[:0:0]
 	for _, w := range r.Waits {
-		if w.Seconds = math.Round(1e6*w.Seconds) / 1e6; w.Seconds > 0 {
+		if w.Seconds = math.Round(1e9*w.Seconds) / 1e9; w.Seconds > 0 {
 			kept = append(kept, w)
 		}
 	}

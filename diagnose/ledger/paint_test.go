@@ -63,3 +63,11 @@ func TestNoSpanOfNoLength(t *testing.T) {
 		t.Errorf("%v, want training, evaluation, training", spans)
 	}
 }
+
+// A profiler's file may be shorter than a microsecond.
+func TestRowsBelowAMicrosecond(t *testing.T) {
+	r := diagnose.Row{Seconds: 110e-9, Idle: 90e-9, Waits: []diagnose.Wait{{For: diagnose.WaitLaunch, Seconds: 90e-9}}}
+	if got := rounded(r); got.Seconds != 110e-9 || got.Idle != 90e-9 || len(got.Waits) != 1 {
+		t.Errorf("rounded to %g s, idle %g s for %v", got.Seconds, got.Idle, got.Waits)
+	}
+}
