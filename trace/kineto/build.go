@@ -59,6 +59,29 @@ func nearMiddle(order []int32, middle int64, start func(i int32) int64) []int32 
 	return order
 }
 
+// endMarks ends the ranges that were open when the recorder stopped: the length in the file is what their program
+// took, of which nothing was recorded from there on.
+func (b *builder) endMarks() {
+	s := b.store
+	if s.stop == 0 {
+		return
+	}
+	last := s.stop
+	for _, i := range b.host {
+		if h := s.host.at(int(i)); h.kind != recording.Annotation {
+			last = max(last, h.end)
+		}
+	}
+	for _, i := range b.work {
+		last = max(last, s.work.at(int(i)).end)
+	}
+	for _, i := range b.host {
+		if h := s.host.at(int(i)); h.kind == recording.Annotation && h.start < last {
+			h.end = min(h.end, last)
+		}
+	}
+}
+
 // findZero finds t = 0 and the end.
 func (b *builder) findZero() {
 	first := true

@@ -300,6 +300,16 @@ func TestDirt(t *testing.T) {
 }
 
 // Steps are found by the best sign that the file holds.
+func TestRangesThatAreOpenWhenTheRecorderStops(t *testing.T) {
+	tr := parsed(t, `{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 1, "tid": 1, "ts": 100, "dur": 7000000}`,
+		`{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 120, "dur": 30}`,
+		`{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 130, "dur": 40}`,
+		`{"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": 160}`)
+	if tr.Timeline.End != 70_000 { // the kernel ran on behind it
+		t.Errorf("the recording ends at %d ns", tr.Timeline.End)
+	}
+}
+
 func TestSteps(t *testing.T) {
 	mark := func(cat, name string, at, dur int) string {
 		return fmt.Sprintf(`{"ph": "X", "cat": %q, "name": %q, "pid": 1, "tid": 1, "ts": %d, "dur": %d}`, cat, name, at, dur)

@@ -62,6 +62,7 @@ func (m *merger) buildTrace() (*Trace, error) {
 			return nil, err
 		}
 	}
+	b.endMarks()
 	b.findZero()
 	b.hostColumns()
 	b.frameColumns()

@@ -98,6 +98,9 @@ func (s *scanner) keepEvent(out *batch) {
 			})
 			break
 		}
+		if e.flags&(hasTS|absurdTS) == hasTS && string(e.name) == "Record Window End" {
+			out.stop = e.ts
+		}
 		out.dropped[instantWhy]++
 	default:
 		out.dropped[unknownWhy]++

@@ -32,7 +32,8 @@ type recordStore struct {
 	dropped [numWhy]int64
 	lost    int64 // of dropped, work of a device with an impossible time
 	strange map[string]int64
-	placed  bool // operators of a timeline stand in the lane of a GPU
+	stop    int64 // when the recorder stopped; 0 unknown
+	placed  bool  // operators of a timeline stand in the lane of a GPU
 }
 
 // indexTables translate one scanner's indices to the store's.
@@ -145,6 +146,7 @@ func (s *recordStore) addRest(b *batch, t *indexTables, name func(int32) int32) 
 	}
 	s.events += b.events
 	s.lost += b.lost
+	s.stop = max(s.stop, b.stop)
 	for i, n := range b.dropped {
 		s.dropped[i] += n
 	}
