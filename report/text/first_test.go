@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
@@ -90,5 +91,24 @@ func TestChangesInWords(t *testing.T) {
 	waits := advise.Fix{Name: string(stoker.SyncEvery), Changes: []stoker.Change{{Setting: stoker.SyncEvery, To: 50}}, Lossless: true}
 	if got := report.SayChanges(waits); got != "wait for the device every 50 steps instead of every step, if the step does not need the result" {
 		t.Errorf("of a program that does not train: %q", got)
+	}
+}
+
+// A finding that has no room is named where it is about much of the window.
+func TestFindingsWithoutRoomAreNamed(t *testing.T) {
+	r := report.TraceReport{}
+	for i, name := range []string{"pageable-copies", "device-wait", "explicit-sync"} {
+		r.Verdict.Findings = append(r.Verdict.Findings,
+			diagnose.Finding{Name: name, Share: []float64{0.172, 0.18, 0.002}[i], Text: strings.Repeat("word ", 300)})
+	}
+	p := newVerdictPage(Style{})
+	for range mostLines - 14 {
+		p.writeRow("row", "text")
+	}
+	p.show([]section{p.places(r)}, "stoker trace --all")
+	got := p.b.String()
+	if n := strings.Count(got, "\n"); n > mostLines || !strings.Contains(got, "  also device-wait (18 % of the window)\n") ||
+		strings.Contains(got, "explicit-sync") || !strings.Contains(got, "1. pageable-copies") {
+		t.Errorf("%d lines:\n%s", n, got)
 	}
 }

@@ -31,6 +31,7 @@ type section struct {
 	title   string
 	ordered bool // no item is shown without those of its rank before it, as of a numbered list
 	items   []item
+	rest    func(p *page, left []int) // names the items that have no room; nil if they need no name
 }
 
 // add adds an item.
@@ -61,6 +62,7 @@ func (p *page) show(sections []section, whole string) {
 				left++
 			}
 		}
+		s.nameRest(inner, i, chosen)
 		p.terms = inner.terms
 		text := strings.TrimRight(inner.b.String(), "\n")
 		if text == "" {
@@ -77,11 +79,56 @@ func (p *page) show(sections []section, whole string) {
 	}
 }
 
-// choose returns the items that fit, by section and index.
+// nameRest writes the names of the items that are not shown.
+func (s section) nameRest(p *page, number int, chosen map[[2]int]bool) {
+	if s.rest == nil {
+		return
+	}
+	var left []int
+	for j := range s.items {
+		if !chosen[[2]int{number, j}] {
+			left = append(left, j)
+		}
+	}
+	s.rest(p, left)
+}
+
+// choose returns the items that fit, by section and index, beside the names of those that do not.
 func (p *page) choose(sections []section) map[[2]int]bool {
+	chosen, names := p.fit(sections, 0), 0
+	for { // a name takes room, which may cost another item its place
+		lines := 0
+		for i, s := range sections {
+			alone := &page{style: p.style}
+			if s.nameRest(alone, i, chosen); alone.b.Len() == 0 {
+				continue
+			}
+			lines += strings.Count(alone.b.String(), "\n")
+			if !slices.ContainsFunc(s.itemsOf(i), func(at [2]int) bool { return chosen[at] }) {
+				lines += 2 // its title, and an empty line before it
+			}
+		}
+		if lines <= names {
+			return chosen
+		}
+		names = lines
+		chosen = p.fit(sections, names)
+	}
+}
+
+// itemsOf are the keys of a section's items.
+func (s section) itemsOf(number int) (all [][2]int) {
+	for j := range s.items {
+		all = append(all, [2]int{number, j})
+	}
+	return all
+}
+
+// fit returns the items that fit if some lines are kept free.
+func (p *page) fit(sections []section, free int) map[[2]int]bool {
 	chosen := map[[2]int]bool{}
 	const aboutRest = 2 // lines: the last one, and an empty one before it
-	room, left := mostLines-strings.Count(p.b.String(), "\n")-aboutRest, 0
+	room, left := mostLines-strings.Count(p.b.String(), "\n")-aboutRest-free, 0
 	begun := map[int]bool{}
 	for r := always; r <= onlyAll; r++ {
 		for i, s := range sections {

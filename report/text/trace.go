@@ -203,7 +203,7 @@ func causes(r report.TraceReport) section {
 
 // places prints findings with where they occur and what to set.
 func (p *page) places(r report.TraceReport) section {
-	s := section{title: "findings"}
+	s := section{title: "findings", rest: func(p *page, left []int) { p.nameFindings(r.Verdict.Findings, left) }}
 	for i, f := range r.Verdict.Findings {
 		at := important
 		if i >= shownFixes || f.Share < worthShowing && i > 0 {
@@ -228,6 +228,23 @@ func (p *page) places(r report.TraceReport) section {
 		})
 	}
 	return s
+}
+
+// nameFindings names the findings that have no room, if they are about much of the window.
+func (p *page) nameFindings(findings []diagnose.Finding, left []int) {
+	var names []string
+	for _, i := range left {
+		if f := findings[i]; f.Share >= diagnose.NamedInTrace {
+			of := "" // is said once
+			if len(names) == 0 {
+				of = " of the window"
+			}
+			names = append(names, fmt.Sprintf("%s (%s%s)", f.Name, quantity.Percent(f.Share), of))
+		}
+	}
+	if len(names) > 0 {
+		p.printWrapped("  also ", "       ", strings.Join(names, ", "))
+	}
 }
 
 // worthShowing is the share of the window from which a finding is shown without --all.
