@@ -1,6 +1,7 @@
 package kineto
 
 import (
+	"math"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -27,6 +28,8 @@ func (b *builder) sortRecords() {
 	b.host = byStart(s.host.n, func(i int) (int64, int64) { h := s.host.at(i); return h.start, h.end })
 	b.work = byStart(s.work.n, func(i int) (int64, int64) { w := s.work.at(i); return w.start, w.end })
 	b.frames = byStart(s.frames.n, func(i int) (int64, int64) { f := s.frames.at(i); return f.start, f.end })
+	before, works := len(b.host)+len(b.work)+len(b.frames), len(b.work)
+	b.leaveZeros()
 	var middle int64
 	switch {
 	case len(b.host) > 0:
@@ -36,12 +39,41 @@ func (b *builder) sortRecords() {
 	case len(b.frames) > 0:
 		middle = s.frames.at(int(b.frames[len(b.frames)/2])).start
 	}
-	before, works := len(b.host)+len(b.work)+len(b.frames), len(b.work)
 	b.host = nearMiddle(b.host, middle, func(i int32) int64 { return s.host.at(int(i)).start })
 	b.work = nearMiddle(b.work, middle, func(i int32) int64 { return s.work.at(int(i)).start })
 	b.frames = nearMiddle(b.frames, middle, func(i int32) int64 { return s.frames.at(int(i)).start })
 	s.dropped[absurdTime] += int64(before - len(b.host) - len(b.work) - len(b.frames))
 	s.lost += int64(works - len(b.work))
+}
+
+// leaveZeros leaves out records at 0 whose time was never set: all others begin later than they take together.
+func (b *builder) leaveZeros() {
+	s := b.store
+	host := func(i int32) int64 { return s.host.at(int(i)).start }
+	work := func(i int32) int64 { return s.work.at(int(i)).start }
+	frame := func(i int32) int64 { return s.frames.at(int(i)).start }
+	first, last := int64(math.MaxInt64), int64(0)
+	for _, c := range []struct {
+		order []int32
+		start func(int32) int64
+	}{{b.host, host}, {b.work, work}, {b.frames, frame}} {
+		if rest := c.order[zeros(c.order, c.start):]; len(rest) > 0 {
+			first, last = min(first, c.start(rest[0])), max(last, c.start(rest[len(rest)-1]))
+		}
+	}
+	if last < first || first <= last-first {
+		return
+	}
+	b.host, b.work = b.host[zeros(b.host, host):], b.work[zeros(b.work, work):]
+	b.frames = b.frames[zeros(b.frames, frame):]
+}
+
+// zeros is how many records at the begin of an order are at 0.
+func zeros(order []int32, start func(int32) int64) (n int) {
+	for n < len(order) && start(order[n]) == 0 {
+		n++
+	}
+	return n
 }
 
 // nearMiddle cuts off the ends that lie more than a day from the middle.

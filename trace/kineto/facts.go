@@ -277,12 +277,12 @@ func (m *merger) tellDamage(b *builder, facts *recording.Facts) {
 	}
 	works := int64(len(b.t.Device.Start))
 	if s.lost > 0 {
-		m.addDamage("%d of %d pieces of device work have an impossible time (negative, without a duration, or a day "+
-			"off) and were left out: the device was busier than the figures say.", s.lost, s.lost+works)
+		m.addDamage("%d of %d pieces of device work have an impossible time (negative, 0, without a duration, or a "+
+			"day off) and were left out: the device was busier than the figures say.", s.lost, s.lost+works)
 	}
 	if n := s.dropped[absurdTime] + s.dropped[negative] + s.dropped[noDuration] - s.lost; n > 0 {
-		m.addDamage("Events of the host with an impossible time (negative, without a duration, or a day off) that were "+
-			"left out: %d.", n)
+		m.addDamage("Events of the host with an impossible time (negative, 0, without a duration, or a day off) that "+
+			"were left out: %d.", n)
 	}
 	if b.clipped > 0 {
 		m.damage = append(m.damage, columns.DescribeClipped(b.clipped, int(works)))
