@@ -25,6 +25,8 @@ func TestBadFiles(t *testing.T) {
 		"nothing in gzip":   {"t.json.gz", zipped(nil), "malformed holds nothing"},
 		"HTML":              {"t.json", []byte("<!DOCTYPE html><html>"), "malformed web page"},
 		"HTML in gzip":      {"t.json.gz", zipped([]byte("\n\n <html>")), "malformed web page"},
+		"gzip twice":        {"t.json.gz", zipped(zipped(good)), "unsupported packed twice"},
+		"zeros":             {"t.json", make([]byte, 9000), "malformed zeros alone"},
 		"text":              {"t.json", []byte("hello"), "malformed expected JSON"},
 		"gzip header":       {"t.json.gz", zipped(good)[:6], "malformed gzip header"},
 		"gzip of nothing":   {"t.json.gz", zipped(good)[:12], "malformed cut before its first byte"},

@@ -137,6 +137,7 @@ var foreign = []struct{ magic, format, hint string }{
 		"give the unpacked file itself: it is not read from front to back",
 	},
 	{"PK\x03\x04", "a zip archive", "unpack it and give the .json inside"},
+	{"\x1f\x8b", "a file that was packed twice by gzip", "unpack it once: gunzip FILE"},
 	{"BZh", "a file packed by bzip2", "unpack it: bunzip2 FILE"},
 	{"\xfd7zXZ\x00", "a file packed by xz", "unpack it: unxz FILE"},
 	{"\x04\x22\x4d\x18", "a file packed by lz4", "unpack it: unlz4 FILE"},
@@ -269,6 +270,11 @@ func recognise(file string, start []byte) error {
 		return &malformedError{file, 0, "the compressed file holds nothing, or is cut before its first byte", again}
 	case len(text) == 0:
 		return nil // spaces so far: the reader continues
+	case len(bytes.Trim(start, "\x00")) == 0:
+		return &malformedError{
+			file, 0, "the file holds zeros alone, expected a trace",
+			"copy or record it again: an empty archive, a full disk or a crash leaves such files",
+		}
 	case text[0] == '<':
 		return &malformedError{
 			file, 0, "this is a web page (HTML), expected a trace in JSON",
