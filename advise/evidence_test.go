@@ -181,6 +181,41 @@ func TestKernelsBesideCopies(t *testing.T) {
 	}
 }
 
+// Copies that come from page-locked memory already need a stream of their own, not such memory.
+func TestPinnedCopiesNeedNoPinning(t *testing.T) {
+	for memory, pins := range map[string]bool{"Pinned": false, "Pageable": true} {
+		k := &kinetoFile{}
+		for n := range 12 {
+			at := 2_400 * float64(n)
+			k.put("user_annotation", fmt.Sprintf("ProfilerStep#%d", n), at, 2390, 1, "")
+			for i, name := range []string{"Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD (" + memory + " -> Device)"} {
+				from := at + 10 + 800*float64(i)
+				corr := fmt.Sprintf(`"correlation":%d`, 9000+10*n+i)
+				k.put("cuda_runtime", "cudaMemcpyAsync", from, 4, 1, corr)
+				k.put("gpu_memcpy", name, from+6, 790, 7, corr+`,"device":0,"stream":7,"bytes":8000000`)
+			}
+			k.device = at + 1610
+			for i := range 2 {
+				k.launch(at+830+10*float64(i), 300, "aten::mm", tensorGEMM)
+			}
+			k.put("cuda_runtime", "cudaDeviceSynchronize", at+900, 1400, 1, "")
+		}
+		run := k.read(t)
+		for _, f := range advise.Rank(run, judge.Judge(run)).Fixes {
+			if f.Name == string(stoker.SideStream) && changes(f, stoker.PinMemory) != pins {
+				t.Errorf("%s: %v", memory, f.Changes)
+			}
+		}
+		if !pins && !advises(advise.Rank(run, judge.Judge(run)), stoker.SideStream) {
+			t.Errorf("%s: no side_stream in %v", memory, advise.Rank(run, judge.Judge(run)))
+		}
+	}
+}
+
+func changes(f advise.Fix, s stoker.Setting) bool {
+	return slices.ContainsFunc(f.Changes, func(c stoker.Change) bool { return c.Setting == s })
+}
+
 // What is said of collectives beside the first one is not said of it, too.
 func TestTheFirstCollectiveIsApart(t *testing.T) {
 	k := &kinetoFile{}

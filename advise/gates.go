@@ -162,6 +162,9 @@ func (g *gain) checkAim() string {
 		return ""
 	}
 	if g.changes(ofPinning) && class != diagnose.TransferBound && g.judgedLoader() == nil {
+		if !g.pins() {
+			return unseenNext
+		}
 		return "no loader fills buffers here: to make and fill a page-locked one may take as long as is won"
 	}
 	return ""
@@ -174,6 +177,12 @@ func withoutKind(class diagnose.Class) diagnose.Class {
 	}
 	return class
 }
+
+// unseenNext is what is not known of copies from page-locked memory, of which it is not known who fills it.
+const unseenNext = "no loader is in the file: whether the next data are there before a step ends is not known"
+
+// pins reports whether memory is to be page-locked that is not yet.
+func (g *gain) pins() bool { return g.changes([]stoker.Setting{stoker.PinMemory}) }
 
 // ofPinning are settings that need page-locked memory.
 var ofPinning = []stoker.Setting{stoker.PinMemory, stoker.NonBlocking, stoker.SideStream}
@@ -458,12 +467,15 @@ func (g *gain) boundUnseen() string {
 }
 
 // boundFilling leaves only the upper end of a gain from page-locked memory if no loader fills it: the program then
-// has to write its data there itself, which may take as long as a pageable copy.
+// has to write its data there itself, which may take as long as a pageable copy, or sooner than it does.
 func (g *gain) boundFilling() string {
 	if g.play(); g.played && g.changes(ofPinning) && g.judgedLoader() == nil {
 		g.fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: g.fix.Forecast.Speedup.High}
 		g.fix.Mind = "no loader fills the buffers here: if the program first copies its data to page-locked memory, " +
 			"that may take as long as is won"
+		if !g.pins() {
+			g.fix.Mind = unseenNext
+		}
 	}
 	return ""
 }

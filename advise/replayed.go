@@ -98,8 +98,12 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 			add("copy from page-locked memory, without blocking", Code, MemoryRisk, f.Advice,
 				to(stoker.PinMemory, true), to(stoker.NonBlocking, true))
 		case diagnose.FindingSerialCopies:
+			changes := []stoker.Change{to(stoker.SideStream, true)}
+			if a.verdict.Has(diagnose.FindingPageableCopies) { // else all of it is page-locked already
+				changes = append(changes, to(stoker.PinMemory, true))
+			}
 			add("copy the next batch while this one is computed", Code, MemoryRisk, f.Advice,
-				to(stoker.SideStream, true), to(stoker.PinMemory, true), to(stoker.NonBlocking, true))
+				append(changes, to(stoker.NonBlocking, true))...)
 		case diagnose.FindingTinyCopies:
 			add("copy small tensors together", Code, NoRisk, f.Advice, to(stoker.MergeCopies, true))
 		case diagnose.FindingHiddenSync, diagnose.FindingExplicitSync:
