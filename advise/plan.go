@@ -446,7 +446,7 @@ var removed = []diagnose.Kind{
 // hides it.
 var afterInput = []diagnose.Kind{
 	diagnose.DeviceWait, diagnose.Saving, diagnose.SaveQueue, diagnose.Metrics, diagnose.Logging, diagnose.Plotting,
-	diagnose.Collective, diagnose.Evaluating, diagnose.Uploading, diagnose.Rewarding,
+	diagnose.Collective, diagnose.Evaluating, diagnose.Uploading, diagnose.Rewarding, diagnose.Locking,
 }
 
 // launchesMost reports whether the line is one of launches, which no input prepared ahead makes fewer.

@@ -132,6 +132,17 @@ func (a adviser) besidePasses() (Fix, bool) {
 const readsAtOnce = "read the values of a pass from the device at once: one .tolist() or .cpu() of a whole tensor before the loop " +
 	"over its parts, torch.stack(values).cpu() after it, or calls on whole tensors that need no value on the host"
 
+// oneSynchronize is what saves calls of synchronize() within a pass, which mostly time its parts.
+const oneSynchronize = "call synchronize() once, after the pass, and not after each of its parts. Their times: two " +
+	"torch.cuda.Event(enable_timing=True) around each part, read after the pass"
+
+// waitsBeyondWork reports whether a pass waits for the device longer than that computes, by more than half of what it
+// idles. The last wait of a pass, for its answer, is no longer than the device computes.
+func (a adviser) waitsBeyondWork() bool {
+	waits := a.costs.Window.Asks().SyncTime / a.costs.HostStep
+	return waits-(1-a.verdict.Idle) >= a.verdict.Idle/2
+}
+
 // keepOnDevice is what saves copies of a server.
 const keepOnDevice = "keep on the device what requests share (weights, tables): several models that do not fit together: on a device " +
 	"each (Ray Serve: as many as max_num_models_per_replica of @serve.multiplexed lets stay). Of each request: " +
@@ -159,6 +170,13 @@ func (a adviser) readsOfPass() (Fix, bool) {
 		Name: diagnose.FindingManyReads, Title: readsAtOnce,
 		Forecast: a.atMost(atRemoval(a.verdict.Measured.Parts.Host)), Effort: Code, Risk: NoRisk,
 		Notes: []string{a.verdict.Findings[i].Text, "a compiled graph (torch.compile, CUDA graphs) ends at each read: these come first"},
+	}
+	if a.waitsBeyondWork() {
+		fix.At = a.lineOf(a.verdict.Findings[i])
+		if a.synchronizes() {
+			fix.Title = oneSynchronize
+		}
+		return fix, true
 	}
 	onCore := 0.0
 	for _, line := range a.verdict.Measured.LoopLines.Lines { // launches and reads alike keep the thread on a core

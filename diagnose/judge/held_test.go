@@ -83,6 +83,30 @@ func TestAnswersHold(t *testing.T) {
 	}
 }
 
+// A thread that waits for what another thread makes is held by that, unless the device works meanwhile.
+func TestAnotherThreadHolds(t *testing.T) {
+	for name, c := range map[string]struct {
+		device float64 // share of the looks that wait for it
+		want   string
+	}{"the device works while it is waited for": {0.59, "serve.py:41"}, "it works while the queue is empty": {0.02, ""}} {
+		line := func(number int, kind diagnose.Kind, share float64) diagnose.LoopLine {
+			l := diagnose.LoopLine{Seconds: 30 * share, Asleep: 30 * share}
+			l.Kind, l.Own = kind, recording.Place{File: "/app/serve.py", Line: number}
+			l.Share = stoker.Interval{Low: share - 0.05, Point: share, High: share + 0.05}
+			return l
+		}
+		of := diagnose.NewCase()
+		of.Idle = 0.56
+		of.LoopLines = diagnose.LoopLines{Looks: 400, Seconds: 30, Lines: []diagnose.LoopLine{
+			line(31, diagnose.DeviceWait, c.device), line(41, diagnose.Locking, 0.4),
+		}}
+		held := findHeld(of)
+		if (held != nil) != (c.want != "") || held != nil && !strings.Contains(held[0].Text, c.want) {
+			t.Errorf("%s: %v, expected %q", name, held, c.want)
+		}
+	}
+}
+
 // Waits that take longer in all than the device works are short ones. The line on which the thread wakes most is named.
 func TestShortWaitsAreHeld(t *testing.T) {
 	wait := func(line int, seconds, asleep float64) diagnose.LoopLine {

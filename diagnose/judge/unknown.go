@@ -240,7 +240,9 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 }
 
 // ofAnswers are kinds of lines on which a thread sleeps until something else than its device answers.
-var ofAnswers = []diagnose.Kind{diagnose.Uploading, diagnose.Queries, diagnose.Subprocess, diagnose.Disk}
+var ofAnswers = []diagnose.Kind{
+	diagnose.Uploading, diagnose.Queries, diagnose.Subprocess, diagnose.Disk, diagnose.Locking,
+}
 
 // heldByAnswer returns the evidence that the launching thread of a run without steps sleeps for an answer at one line
 // of the program for most of the time in which the device idles.
@@ -248,8 +250,12 @@ func heldByAnswer(c *diagnose.Case) []diagnose.Evidence {
 	if c.HasSteps || c.HasUnfedSteps || !(c.LoopLines.Looks >= diagnose.FewLooks) || !(c.Idle >= idleWhileHeld) {
 		return nil
 	}
+	forDevice := c.LoopLines.SecondsOf(diagnose.DeviceWait) / c.LoopLines.Seconds
 	for _, line := range c.LoopLines.Lines {
 		waits := slices.Contains(ofAnswers, line.Kind) && line.Own.File != "" && line.Asleep > line.Seconds/2
+		if line.Kind == diagnose.Locking { // what another thread makes may come while the device works
+			waits = waits && line.Share.Point-max(0, 1-c.Idle-forDevice) >= c.Idle/2
+		}
 		if waits && line.Share.Low >= partlyHeld && line.Share.Point >= c.Idle/2 {
 			return diagnose.AddEvidence(nil, line.Share.Point, "ratio", "thread.state",
 				"the launching thread waits in %s of its stack samples at %s, and the device idles %s of the time",

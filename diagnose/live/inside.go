@@ -210,8 +210,8 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	case in.Syncs >= diagnose.ManySyncs && (held || idle >= diagnose.LaunchTrigger):
 		f := diagnose.NewFinding(diagnose.FindingManyReads)
 		f.Share = min(1, in.SyncTime/in.span)
-		f.Text = fmt.Sprintf("a step waits for the device %s, each time for a value or two: after each nothing is queued, and the "+
-			"device idles until the host has launched again", aboutTimes(in.Syncs))
+		f.Text = fmt.Sprintf("a step waits for the device %s, each time for little (a value, synchronize()): after each "+
+			"nothing is queued, and the device idles until the host has launched again", aboutTimes(in.Syncs))
 		f.Advice = diagnose.ManyReadsAdvice
 		out = append(out, f)
 	case in.Syncs >= 1 && (held || idle >= diagnose.LaunchTrigger):
