@@ -229,6 +229,31 @@ func TestAServerThatUsesAllItsCores(t *testing.T) {
 	}
 }
 
+// A server whose threads want a core that other programs have is not told to do less for its requests.
+func TestAServerWithoutCores(t *testing.T) {
+	for name, c := range map[string]struct {
+		busy, wants float64
+		want        diagnose.Class
+	}{
+		"its work is a wait":         {0.84, 1, diagnose.Neighbour},
+		"it gets the core it wants":  {0.84, 0.1, diagnose.ServerHost},
+		"much of it is work as well": {0.5, 0.2, diagnose.ServerHost},
+	} {
+		run := server{busy: c.busy, none: 0, flight: 4, batch: 4, work: 1 - c.busy, cores: 0.1, line: "/app/server.py:41 clean"}.record()
+		run.Series = append(run.Series, gauge(recording.ProcessWants, "process/7", c.wants))
+		run.Facts.Machine = recording.Machine{CPUs: 2, Allowed: 2}
+		for i, s := range run.Series {
+			if s.Signal == recording.MachineCPU {
+				run.Series[i] = counter(s.Signal, s.Subject, 2)
+			}
+		}
+		v := judge.Judge(run)
+		if fixes := advise.Rank(run, v).Fixes; v.Class != c.want || (v.Class == diagnose.Neighbour) != (len(fixes) == 0) {
+			t.Errorf("%s: %s, %+v; scores %v, parts %+v", name, v.Class, fixes, v.Scores[:3], v.Measured.Parts)
+		}
+	}
+}
+
 // Many reads of the device end what would be compiled, and each pass of a server reads its answer once.
 func TestAPassThatReadsManyValues(t *testing.T) {
 	for name, c := range map[string]struct {

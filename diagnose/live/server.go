@@ -56,7 +56,7 @@ func (l filler) fillServer() {
 	if idle := l.idleOfServer(); !math.IsNaN(idle) {
 		l.Parts = l.splitServer(idle)
 		l.PassesSmall, l.HostServes, l.NobodyWorks = l.askPassesSmall(), l.askHostServes(), l.askNobodyWorks()
-		l.DeviceWaitsForLaunch = l.askServerLaunches()
+		l.DeviceWaitsForLaunch, l.LaunchingLacksCore = l.askServerLaunches(), l.askServerQueues()
 		if q := l.askServerCopies(); q.Score > l.CopiesTakeTime.Score {
 			l.CopiesTakeTime, l.RoomForCopies = q, none
 		}
@@ -165,6 +165,8 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	}
 	p.Long = min(rest, works)
 	rest -= p.Long
+	p.Queued = l.queuesOf(p.Long)
+	p.Long -= p.Queued
 	// the remaining use of cores is work in threads that were not sampled, or in calls of the device that it outlasts
 	p.Unnamed = min(rest, max(0, stat.Or(l.Costs.CoresUse, 0)-works, l.sumCalls()/(l.To-l.From)-(1-idle)))
 	p.Awaited = max(0, min(awaited, rest-p.Unnamed-l.LoopLines.SecondsOf(diagnose.Queueing)/(l.To-l.From)))
@@ -213,6 +215,36 @@ func (l filler) wantsCore() float64 {
 		share = max(stat.Or(share, 0), wants/float64(len(counts)))
 	}
 	return share
+}
+
+// queuesOf is how much of the server's work is a wait for cores that other programs have: nearly all of it, or 0 where
+// what stays delays the device by itself. A look finds a thread on a core when it waits for one, too.
+func (l filler) queuesOf(works float64) float64 {
+	wants := 0.0
+	for _, pid := range l.serverPIDs() {
+		counts := l.run.Find(recording.ProcessWants, fmt.Sprintf("process/%d", pid)).Between(l.From, l.To).V
+		if len(counts) >= leastCounts {
+			wants += stat.Mean(counts)
+		}
+	}
+	if !(l.OthersTakeCores.Score > 0) || !(wants > l.Costs.CoresUse) {
+		return 0
+	}
+	stays := works * l.Costs.CoresUse / wants
+	if diagnose.HostForRequests.Score(stays/(1-works+stays)) > 0 {
+		return 0
+	}
+	return works - stays
+}
+
+// askServerQueues asks whether the server's threads wait for cores that other programs have.
+func (l filler) askServerQueues() diagnose.Quantity {
+	queued := l.Parts.Queued
+	q := diagnose.AskShare("Do threads of the server wait for a core, and the device for them?", queued, diagnose.LaunchAwaitsCore, "").
+		WithEvidence(queued, "ratio", string(recording.ProcessWants),
+			"requests are there, the device idles, and threads of the server wait for a core %s of the time", quantity.Percent(queued))
+	q.Evidence = append(q.Evidence, l.describeCoreRivals()...)
+	return q
 }
 
 // sumWork returns the seconds in which the server's threads worked for requests, by samples of their stacks.

@@ -131,7 +131,7 @@ func (c *inquiry) weighServer(class diagnose.Class) float64 {
 		return c.weighUnusedGPU()
 	case diagnose.WaitsOutside, diagnose.NotTraining, diagnose.CPUBound:
 		return 0
-	case diagnose.GPUBound, diagnose.ServerHost, diagnose.ServerWaits:
+	case diagnose.GPUBound, diagnose.ServerHost, diagnose.ServerWaits, diagnose.Neighbour:
 		return (1 - c.NobodyAsks.Score) * (1 - c.PassesSmall.Score) * (1 - c.CacheIsFull.Score) * c.weighUnusedGPU()
 	default:
 		if class.Starves() {

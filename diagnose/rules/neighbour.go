@@ -10,13 +10,17 @@ import (
 var neighbour = Rule{
 	Class: diagnose.Neighbour,
 	Title: "Other programs have the cores",
-	Text: "Preparing batches, or launching work on the device, is seen waiting for cores that other programs of " +
-		"this machine use.",
+	Text: "Preparing batches, answering requests, or launching work on the device, is seen waiting for cores that " +
+		"other programs of this machine use.",
 	Limits: "Who the others are is not recorded: the ranks of a job that are observed one by one are each other's. " +
 		"If loading mostly waits for something else than a core, they are not its limit.",
 	check: func(c *inquiry) float64 {
 		if c.yes(c.OthersTakeCores) == 0 {
 			return 0
+		}
+		if c.Requests.Known() { // a server waits for no input
+			c.because(c.LaunchingLacksCore.Evidence)
+			return c.no(c.QuotaTakesCores) * c.yes(c.LaunchingLacksCore)
 		}
 		// that is what to say first, unless workers that keep up are late
 		input := 1 - diagnose.BesideInput(stat.Or(c.Stall, 1))
