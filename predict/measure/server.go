@@ -36,8 +36,26 @@ func FitServer(r Requests, w recording.Window, most int) (serving.Server, error)
 			f.Most = max(f.Most, int(stat.Or(s.Samples, 1)))
 		}
 	}
+	shareInputs(&f, r)
 	f.PerRequest = boundSlope(w, f.Busy, f.Batch)
 	return serving.FitServer(f), nil
+}
+
+// severalInputs is how many inputs of passes a request has in the mean, from which it has several: fewer are of requests
+// that fail, or end outside of the window. [J]
+const severalInputs = 1.5
+
+// shareInputs tells inputs of passes from requests. More inputs in a pass than requests at a time are of the same
+// request. Otherwise a request has one in each of several passes, as tokens.
+func shareInputs(f *serving.Fit, r Requests) {
+	inputs := f.Batch / r.PerPass()
+	switch {
+	case !(inputs >= severalInputs):
+	case f.Batch > r.InFlightAsked()*severalInputs:
+		f.Batch, f.Most = max(1, f.Batch/inputs), max(1, int(float64(f.Most)/inputs))
+	default:
+		f.Rounds = inputs
+	}
 }
 
 // answered is a request: when it came, and when its answer was done.

@@ -34,6 +34,32 @@ func TestServerIsMeasured(t *testing.T) {
 	}
 }
 
+// A request may be in several passes, or have several inputs in one: neither makes passes take more requests.
+func TestRequestsOfSeveralInputs(t *testing.T) {
+	for name, c := range map[string]struct {
+		rate, passes, batch, flight float64
+		most                        int
+		want                        float64 // requests/s at most
+	}{
+		"24 tokens each, 14 requests in a pass": {90, 150, 14.4, 15, 16, 90 * 16 / 14.4},
+		"two models, one after the other":       {10, 20, 1, 3, 1, 10},
+		"300 pairs in the pass of a request":    {5, 5, 300, 3, 300, 5},
+		"four requests of ten texts in a pass":  {20, 5, 40, 6, 40, 20},
+		"each in one pass, with others":         {30, 10, 3, 4, 4, 40},
+	} {
+		r := NoRequests()
+		r.Count, r.Rate, r.None, r.Passes, r.Batch, r.Flight = 1000, c.rate, 0, c.passes, c.batch, c.flight
+		w := recording.Window{Steps: []recording.Step{{Samples: float64(c.most)}}}
+		s, err := FitServer(r, w, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Lines[0].Capacity(); math.Abs(got/c.want-1) > 0.01 {
+			t.Errorf("%s: %.1f requests/s at most, expected %.1f", name, got, c.want)
+		}
+	}
+}
+
 func TestWhatIsNoServerIsRefused(t *testing.T) {
 	if _, err := FitServer(NoRequests(), recording.Window{}, 0); err == nil {
 		t.Error("a run without requests is no server")

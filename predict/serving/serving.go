@@ -5,8 +5,9 @@
 // found the server idle, to its last answer. Where passes cannot be told apart so, one costs the time with requests
 // over their number. Kinds of models and devices do not matter.
 //
-// It does not know servers that answer requests side by side in several processes, nor language
-// models whose requests join and leave a pass at every token (package language).
+// A request of several passes, as one for each token, joins and leaves between two of them.
+//
+// It does not know servers that answer requests side by side in several processes.
 package serving
 
 import (
@@ -24,12 +25,15 @@ type Line struct {
 	PerRequest float64 // and for each of them
 	Most       int     // requests of a pass
 	CV         float64 // of the time of a pass
+	Rounds     float64 // passes that a request is in, as those of its tokens; 0: one
 
 	spread []float64 // what recorded passes took over what the line says of them; empty: only CV is known
 }
 
 // Capacity returns how many requests a second a line answers at most.
-func (l Line) Capacity() float64 { return float64(l.Most) / (l.PerPass + float64(l.Most)*l.PerRequest) }
+func (l Line) Capacity() float64 {
+	return float64(l.Most) / (l.PerPass + float64(l.Most)*l.PerRequest) / max(1, l.Rounds)
+}
 
 // Server is what a recording says about a server: several lines that explain it. The answer is
 // between that of the first and that of the last line.
@@ -58,6 +62,7 @@ type Fit struct {
 	PerRequest     [2]float64 // what each further request of a pass costs, at least and at most
 	CV             float64    // of the time of a pass
 	Passes         []Pass     // each that was told apart
+	Rounds         float64    // passes that a request is in; 0: one
 }
 
 // FitServer returns the lines that explain what was measured.
@@ -70,7 +75,7 @@ func FitServer(f Fit) Server {
 	for _, perRequest := range f.PerRequest {
 		for _, cv := range []float64{leastCV, min(mostCV, f.CV+leastCV)} {
 			perPass := max(0, f.Busy-perRequest*f.Batch)
-			s.Lines = append(s.Lines, Line{PerPass: perPass, PerRequest: perRequest, Most: f.Most, CV: cv})
+			s.Lines = append(s.Lines, Line{PerPass: perPass, PerRequest: perRequest, Most: f.Most, CV: cv, Rounds: f.Rounds})
 		}
 	}
 	return s
@@ -145,6 +150,9 @@ func (l Line) simulate(rate float64, chance *rand.Rand) []float64 {
 	for at := chance.ExpFloat64() / rate; at < minute || len(came) < fewRequests; at += chance.ExpFloat64() / rate {
 		came = append(came, at)
 	}
+	if l.Rounds > 1 {
+		return l.simulateRounds(came, chance)
+	}
 	times, free := make([]float64, 0, len(came)), 0.0
 	for i := 0; i < len(came); {
 		begin := max(free, came[i])
@@ -157,6 +165,36 @@ func (l Line) simulate(rate float64, chance *rand.Rand) []float64 {
 			times = append(times, free-at)
 		}
 		i += n
+	}
+	slices.Sort(times)
+	return times
+}
+
+// simulateRounds is simulate of requests that are in several passes each, and join and leave between two.
+func (l Line) simulateRounds(came []float64, chance *rand.Rand) []float64 {
+	type request struct {
+		came float64
+		left int
+	}
+	var running []request
+	times, now := make([]float64, 0, len(came)), 0.0
+	for i := 0; i < len(came) || len(running) > 0; {
+		if len(running) == 0 {
+			now = max(now, came[i])
+		}
+		for ; i < len(came) && len(running) < l.Most && came[i] <= now; i++ {
+			running = append(running, request{came[i], int(math.Round(l.Rounds))})
+		}
+		now += (l.PerPass + float64(len(running))*l.PerRequest) * l.draw(chance)
+		for k := range running {
+			running[k].left--
+		}
+		running = slices.DeleteFunc(running, func(r request) bool {
+			if r.left <= 0 {
+				times = append(times, now-r.came)
+			}
+			return r.left <= 0
+		})
 	}
 	slices.Sort(times)
 	return times
