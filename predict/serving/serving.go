@@ -47,6 +47,7 @@ type Server struct {
 const (
 	fewRequests = 30   // below which a recording says too little
 	mostLoad    = 0.95 // of the capacity, above which a queue is not predicted
+	fullLoad    = 0.85 // of the capacity, from which the recorded clients may have waited for answers before they asked again
 	leastCV     = 0.05
 	mostCV      = 1.5
 	replicates  = 40
@@ -100,7 +101,7 @@ type Forecast struct {
 // At forecasts one minute of a load of requests/s that arrive one by one, at random. It scales
 // the recorded times by the ratio between the lines' times at this load and at the recorded
 // load, so the recorded load gives the recorded times. The part of the recorded load that the
-// lines do not explain widens the interval.
+// lines do not explain widens the interval. Of a recorded load that is the server's capacity, the lines alone tell.
 func (s Server) At(rate float64) Forecast {
 	nan := math.NaN()
 	unknown := stoker.Interval{Low: nan, Point: nan, High: nan}
@@ -119,6 +120,9 @@ func (s Server) At(rate float64) Forecast {
 			p50 = append(p50, s.P50*stat.Quantile(now, 0.5)/stat.Quantile(was, 0.5))
 			p99 = append(p99, s.P99*stat.Quantile(now, 0.99)/stat.Quantile(was, 0.99))
 		}
+	}
+	if s.Rate > fullLoad*c.Point { // clients that wait for answers: no queue of arrivals at random had the recorded times
+		p50, p99 = plain50, plain99
 	}
 	f.P50 = fromRunToRun(middleNine(p50), middleNine(plain50))
 	f.P99 = fromRunToRun(middleNine(p99), middleNine(plain99))

@@ -71,3 +71,17 @@ func TestEqualPassesLeaveTheSlopeOpen(t *testing.T) {
 		t.Errorf("capacity %+v, it may be anything from 33 to 267", c)
 	}
 }
+
+// A server that was recorded at all that it takes answers no faster than its passes at a lower load.
+func TestFromAFullLoad(t *testing.T) {
+	for name, f := range map[string]Fit{
+		"one at a time": {Rate: 5, P50: 0.8, P99: 1.2, Busy: 0.2, Batch: 1, Most: 1, CV: 0.1},
+		"tokens":        {Rate: 8, P50: 1.5, P99: 1.7, Busy: 0.07, Batch: 12, Most: 12, CV: 0.1, Rounds: 20, PerRequest: [2]float64{0, 0.001}},
+	} {
+		pass := f.Busy * max(1, f.Rounds)
+		got := FitServer(f).At(f.Rate / 3)
+		if got.P50.Point < 0.8*pass || got.P99.Point < got.P50.Point {
+			t.Errorf("%s: half within %.3f s, 99 %% within %.3f s of passes that take %.3f s", name, got.P50.Point, got.P99.Point, pass)
+		}
+	}
+}
