@@ -98,6 +98,14 @@ type Forecast struct {
 	P50, P99 stoker.Interval // seconds; NaN where the load is more than the server takes
 }
 
+// Servers returns how many such servers take the load, each below its capacity.
+func (f Forecast) Servers() float64 { return math.Ceil(f.Use.Point / mostLoad) }
+
+// Million returns the hours in which so many servers take a million requests, of all of them together.
+func (f Forecast) Million() (hours float64) { return f.Servers() * 1e6 / f.Rate / secondsPerHour }
+
+const secondsPerHour = 3600
+
 // At forecasts one minute of a load of requests/s that arrive one by one, at random. It scales
 // the recorded times by the ratio between the lines' times at this load and at the recorded
 // load, so the recorded load gives the recorded times. The part of the recorded load that the

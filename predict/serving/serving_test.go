@@ -85,3 +85,13 @@ func TestFromAFullLoad(t *testing.T) {
 		}
 	}
 }
+
+// A load takes as many servers as keep below their capacity, and a million requests their hours.
+func TestServersOfALoad(t *testing.T) {
+	s := FitServer(Fit{Rate: 2, P50: 0.2, P99: 0.3, Busy: 0.25, Batch: 1, Most: 1, CV: 0.1})
+	for rate, want := range map[float64]float64{1: 1, 3.9: 2, 10: 3} { // of 4 requests/s each
+		if f := s.At(rate); f.Servers() != want || math.Abs(f.Million()/(want*1e6/rate/3600)-1) > 1e-9 {
+			t.Errorf("%v requests/s: %v servers, %v h", rate, f.Servers(), f.Million())
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/predict/serving"
 )
@@ -28,13 +29,16 @@ type loadObject struct {
 	Use  stoker.Interval `json:"share_of_capacity"`
 	P50  stoker.Interval `json:"p50_s"`
 	P99  stoker.Interval `json:"p99_s"`
+
+	Servers float64  `json:"servers"`
+	Million *float64 `json:"dollars_per_million"` // requests
 }
 
-// WriteLoads writes what requests take at other loads than the recorded one, as one object.
-func WriteLoads(w io.Writer, r measure.Requests, s serving.Server, loads []serving.Forecast) error {
+// WriteLoads writes what requests take at other loads than the recorded one, as one object. hour is what a server costs.
+func WriteLoads(w io.Writer, r measure.Requests, s serving.Server, loads []serving.Forecast, hour float64) error {
 	o := loadsObject{schema, recordedLoad{r.Rate, r.Time(0.5), r.Time(0.99), r.Count}, s.Capacity(), []loadObject{}}
 	for _, f := range loads {
-		o.Loads = append(o.Loads, loadObject{f.Rate, f.Use, f.P50, f.P99})
+		o.Loads = append(o.Loads, loadObject{f.Rate, f.Use, f.P50, f.P99, f.Servers(), stat.Known(hour * f.Million())})
 	}
 	return WriteObject(w, o)
 }

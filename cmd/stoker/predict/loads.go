@@ -17,6 +17,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/predict/serving"
 	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
@@ -118,8 +119,9 @@ func printLoads(a *cli.App, f recordedServer) error {
 	for _, rate := range loads {
 		forecasts = append(forecasts, server.At(rate))
 	}
+	hour := opened.Verdict.Cost.Prices.GPUHour * countDevices(opened.Run)
 	if *f.json {
-		return wire.WriteLoads(a.Stdout, requests, server, forecasts)
+		return wire.WriteLoads(a.Stdout, requests, server, forecasts, hour)
 	}
 	c := server.Capacity()
 	fmt.Fprintf(a.Stdout, "recorded  %s requests/s, half answered within %s, 99 %% within %s\n",
@@ -127,13 +129,36 @@ func printLoads(a *cli.App, f recordedServer) error {
 		quantity.AboutSeconds(requests.Time(0.5)), quantity.AboutSeconds(requests.Time(0.99)))
 	fmt.Fprintf(a.Stdout, "capacity  %s requests/s (%s to %s), with up to %d in a pass\n", quantity.About(c.Point),
 		quantity.About(c.Low), quantity.About(c.High), server.Lines[0].Most)
-	fmt.Fprintf(a.Stdout, "\n%12s  %8s  %-30s  %s\n", "requests/s", "in use", "half within", "99 % within")
+	if !math.IsNaN(hour) {
+		basis := "list prices"
+		if opened.Verdict.Cost.Prices.Given {
+			basis = "your prices"
+		}
+		if opened.Verdict.Cost.Assumed {
+			basis += ", emulated device"
+		}
+		fmt.Fprintf(a.Stdout, "price     %s an hour for a server (%s)\n", quantity.AboutDollars(hour), basis)
+	}
+	fmt.Fprintf(a.Stdout, "\n%12s  %8s  %-30s  %-30s  %7s  %s\n", "requests/s", "in use", "half within", "99 % within", "servers",
+		"a million cost")
 	for _, one := range forecasts {
-		fmt.Fprintf(a.Stdout, "%12s  %8s  %-30s  %s\n", quantity.About(one.Rate),
+		fmt.Fprintf(a.Stdout, "%12s  %8s  %-30s  %-30s  %7s  %s\n", quantity.About(one.Rate),
 			quantity.Percent(min(one.Use.Point, 9.99)),
-			sayWithin(one.P50), sayWithin(one.P99))
+			sayWithin(one.P50), sayWithin(one.P99), quantity.About(one.Servers()),
+			quantity.AboutDollars(hour*one.Million()))
 	}
 	return nil
+}
+
+// countDevices returns how many devices the processes of a server hold, at least 1.
+func countDevices(run *recording.Run) float64 {
+	devices := map[int]bool{}
+	for _, p := range run.Facts.Processes {
+		if p.Device >= 0 {
+			devices[p.Device] = true
+		}
+	}
+	return float64(max(1, len(devices)))
 }
 
 // sayWithin formats a time with its interval.
