@@ -139,7 +139,9 @@ func describeRun(s Subject) (*document, error) {
 	}
 	if s.Trace == nil {
 		p.Runs = append(p.Runs, stripOf(s.Name, s.Run, v))
-		p.WhatIf = whatIfOf(s.Run)
+		if v.Costs.Fed() { // a server, or a loop of the program's own, has no workers to change
+			p.WhatIf = whatIfOf(s.Run)
+		}
 	} else {
 		p.Trace = htmlTraceOf(*s.Trace, s.Picture)
 	}

@@ -284,6 +284,17 @@ func TestWhatIfMatchesModel(t *testing.T) {
 	}
 }
 
+// A server has no workers of a loader to change.
+func TestNoWhatIfWithoutALoader(t *testing.T) {
+	run, err := recording.Open("../../testdata/cases/server-preprocessing/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, d := pageOf(t, subjectOf(run)); d.WhatIf != nil || strings.Contains(text, "num_workers") {
+		t.Errorf("the page of a server asks for workers of a DataLoader: %+v", d.WhatIf)
+	}
+}
+
 // The sliders promise what the plan promises, and offer no number of workers that would give
 // other samples to train on.
 func TestSlidersPromiseWhatThePlanDoes(t *testing.T) {
