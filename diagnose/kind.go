@@ -107,6 +107,7 @@ const (
 
 	// The kinds of what a server does for a request.
 	Encoding    Kind = "encoding"
+	Packing     Kind = "packing"
 	Tokenizes   Kind = "tokenizing"
 	Templates   Kind = "templates" // of chats or pages are filled in
 	Sampler     Kind = "sampler"
@@ -681,6 +682,11 @@ var kindWords = map[Kind][2]string{
 		"encoding answers",
 		"write it by orjson or msgpack, or send the array's own bytes: a Response of your own, which FastAPI neither " +
 			"walks through nor checks. Send fewer numbers: the best few, or a link to a file",
+	},
+	Packing: {
+		"compressing answers",
+		"compress less (Starlette's GZipMiddleware: compresslevel=1, a larger minimum_size), or not here: a proxy before the " +
+			"server does it beside the model. Pictures and sound are compressed already",
 	},
 	Tokenizes: {
 		"tokenizing, or turning tokens into text",

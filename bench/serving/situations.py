@@ -6,7 +6,8 @@
     bench/serving/situations.py --again FOLDER                         # judge kept recordings with this bin/stoker
 
 Each situation is one intervention on a server on the emulated device, under its load. Its truth is written
-below, and was written before it ran first. PYTHON has torch, fastapi, uvicorn, litserve and ray[serve].
+below, and was written before it ran first. PYTHON has torch, fastapi, uvicorn, litserve and
+ray[serve] (opentelemetry-exporter-prometheus as old as opentelemetry-sdk: 0.66b1 for 1.45.1, or Ray does not start).
 
 A class is right if it is the one below, or a kind of it. A line is right if the verdict's ledger names a line that the
 server marks with "the cause of CASE", or (where the cause is a library's work) a kind of line that is named below. Advice

@@ -173,6 +173,7 @@ func TestWhatAServerDoesForARequest(t *testing.T) {
 		"a tensor is moved":    {[]recording.Place{own}, "device", diagnose.Copying},
 		"a data base":          {[]recording.Place{own}, "execute", diagnose.Database},
 		"a log":                {[]recording.Place{own, {File: "logging/__init__.py", Function: "Logger.info"}}, "", diagnose.RequestLogs},
+		"an answer is packed":  {[]recording.Place{{File: "starlette/middleware/gzip.py", Function: "GZipResponder._compress_body"}}, "", diagnose.Packing},
 		"anything else":        {[]recording.Place{own}, "", diagnose.PerRequest},
 	} {
 		if got := kindOfServer(recording.Stack{Places: c.places, Native: c.native}); got != c.want {
