@@ -121,7 +121,7 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 		return wire.WriteJob(w, j, members, s.Plan)
 	},
 	"wire.WriteLoads": func(w io.Writer, _ shown, _ text.Style) error {
-		return wire.WriteLoads(w, measure.Requests{}, serving.Server{}, nil)
+		return wire.WriteLoads(w, measure.Requests{}, serving.Server{}, nil, 0)
 	},
 	"wire.WriteTraining": func(w io.Writer, _ shown, _ text.Style) error {
 		return wire.WriteTraining(w, language.Training{}, language.TrainingStep{}, math.NaN(), nil)
