@@ -269,6 +269,52 @@ if __name__ == "__main__":
 """
         )
 
+    def test_a_forked_child_of_the_trainer_shares_what_pytorch_alone_shares(self):
+        """Tensors of workers it shares, small ones too; arrays and what this process makes by itself it does not."""
+        fed = self.hold_equal(
+            """
+import io
+from PIL import Image
+from torchvision.transforms.functional import to_tensor
+file = io.BytesIO()
+Image.new("RGB", (96, 64), (9, 90, 200)).save(file, "JPEG")
+
+def picture(i): return to_tensor(Image.open(file).resize((96, 60)))
+def mixed(i): return {"tensor": large(i, 20000), "array": np.full(20000, i), "small": large(i, 5), "short": np.full(5, i)}
+def few(i): return {"array": np.full(5000, i), "small": large(i, 5)}
+
+def leaves(batch):
+    if isinstance(batch, (list, tuple, dict)):
+        return [leaf for part in (batch.values() if isinstance(batch, dict) else batch) for leaf in leaves(part)]
+    return [batch.reshape(-1)]
+
+if __name__ == "__main__":
+    for sample, collate, workers in ((picture, None, 0), (picture, None, 1), (mixed, as_is, 1), (few, as_is, 1)):
+        kept = []
+        for batch in DataLoader(Data(sample), batch_size=4, collate_fn=collate, num_workers=workers):
+            (read, write), (hears, says) = os.pipe(), os.pipe()
+            pid = os.fork()
+            if not pid:
+                for leaf in leaves(batch):
+                    leaf[0] = 77
+                os.write(says, b"x")
+                os.read(read, 1)
+                print([leaf[1].item() for leaf in leaves(batch)], flush=True)
+                os._exit(0)
+            while workers and not sample is picture and leaves(batch)[-1 if sample is few else 0][0] != 77:
+                time.sleep(0.01)
+            for leaf in leaves(batch):
+                leaf[1] = 55
+            os.write(write, b"x")
+            os.waitpid(pid, 0)
+            for end in (read, write, hears, says):
+                os.close(end)
+            kept.append(batch)
+        print([[(leaf[0].item(), float(leaf.sum())) for leaf in leaves(batch)] for batch in kept])
+"""
+        )
+        self.assertIn("pictures whole", fed.stderr)
+
     def test_a_child_of_a_worker_writes_elsewhere(self):
         self.hold_equal(
             """
@@ -307,7 +353,7 @@ if __name__ == "__main__":
         for batch in DataLoader(Bad(), batch_size=2, num_workers=2, timeout=60):
             print(batch.sum().item(), flush=True)
     except Exception as error:
-        print(type(error).__name__, str(error).splitlines()[-1].replace(str(os.getpid()), "")[:20])
+        print(type(error).__name__, error if type(error) is not RuntimeError else str(error)[:20])
 """
         self.hold_equal(errors % "raise ValueError('no such sample')")
         self.hold_equal(errors % "time.sleep(1); os.kill(os.getpid(), signal.SIGKILL)")

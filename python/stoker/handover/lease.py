@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import contextlib
 import ctypes
 import functools
 import mmap
@@ -15,7 +17,9 @@ import torch
 #: The leased buffers, by the address of the reference: it, first address, size and descriptor. The
 #: lock on a descriptor keeps the room from being overwritten.
 _leases: dict[int, tuple[weakref.ref[Any], int, int, int]] = {}
-_private: dict[int, tuple[weakref.ref[Any], int, int]] = {}  # the same of memory outside of rooms
+#: The same of memory outside of rooms, and whether forked children share it.
+_private: dict[int, tuple[weakref.ref[Any], int, int, bool]] = {}
+_MOST = 1024  # mappings outside of rooms [J]: a process may have 65,530 of all kinds
 
 
 def lease(mapping: mmap.mmap, descriptor: int) -> ctypes.Array[ctypes.c_ubyte]:
@@ -39,10 +43,35 @@ def count_leases() -> int:
     return len(_leases)
 
 
-def watch(memory: Any, first: int, size: int) -> Any:
+def map_private(memory: Any) -> Any:
+    """Return other memory of the same bytes, to which each process writes alone; None if memory is not a room.
+
+    Arrays need it: PyTorch alone sends them through a pipe, so a forked child has its own.
+    """
+    first = ctypes.addressof(memory)
+    for _, begin, size, descriptor in [*_leases.values()]:
+        if begin <= first < begin + size:
+            mapping = mmap.mmap(descriptor, size, mmap.MAP_PRIVATE)
+            own = (ctypes.c_ubyte * len(memory)).from_buffer(mapping, first - begin)
+            own.room = memory  # is lent as long
+            return own
+    return None
+
+
+def make_shared(size: int) -> Any:
+    """Return memory outside of rooms, which forked children share as they share what PyTorch brings."""
+    if len(_private) < _MOST:
+        with contextlib.suppress(OSError):
+            shared = (ctypes.c_ubyte * size).from_buffer(mmap.mmap(-1, size))
+            return watch(shared, ctypes.addressof(shared), size, True)
+    own = array.array("B", bytes(size))  # a bytearray takes no weak references
+    return watch(own, *own.buffer_info())
+
+
+def watch(memory: Any, first: int, size: int, shared: bool = False) -> Any:
     """Remember where memory of a batch outside of rooms lies, and return it."""
     reference = weakref.ref(memory, _end_private)
-    _private[id(reference)] = reference, first, size
+    _private[id(reference)] = reference, first, size, shared
     return memory
 
 
@@ -70,7 +99,7 @@ def _is_shared(self: Any) -> bool:
     if is_shared_by_torch(self):
         return True
     memory = _find(self.data_ptr()) if self.device.type == "cpu" else None
-    if memory is not None and any(reference() is memory for reference, *_ in _private.values()):
+    if memory is not None and any(reference() is memory and not shared for reference, _, _, shared in _private.values()):
         self.share_memory_()
     return memory is not None
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .lease import count_leases, lease, stand_for_shared, watch
+from .lease import count_leases, lease, make_shared, map_private, stand_for_shared
 from .lending import HEAD, POPULATE
 
 if TYPE_CHECKING:
@@ -136,8 +136,7 @@ def open_message(
     counts.bytes += sum(used for _, _, used in rooms)
     counts.left += sum(not isinstance(place, tuple) for place in places)
     copies = count_leases() > min(4 * len(_ends.get(key, ())) + _SPARE, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _PART)
-    private = array.array("B", small)  # a bytearray takes no weak references
-    with reading(Buffers(leases, places, watch(private, *private.buffer_info()), copies)):
+    with reading(Buffers(leases, places, small, copies)):
         return pickle.loads(body)
 
 
@@ -180,8 +179,10 @@ def array_of(number: int, dtype: np.dtype[Any], shape: tuple[int, ...], order: s
 class Buffers:
     """The memory of one message."""
 
-    def __init__(self, leases: list[Any], places: list[Any], small: Any, copies: bool) -> None:
+    def __init__(self, leases: list[Any], places: list[Any], small: bytes, copies: bool) -> None:
         self._leases, self._places, self._small, self._copies = leases, places, small, copies
+        self._shared: Any = None  # a copy of the small ones
+        self._private: dict[int, Any] = {}  # memory of arrays, by the room
         self._storages: dict[int, Any] = {}  # so that two tensors over one storage share it
 
     def find_storage(self, number: int) -> Any:
@@ -192,7 +193,7 @@ class Buffers:
             elif place[2] == 0:
                 self._storages[number] = torch.UntypedStorage(0)
             else:
-                memory, at, size, _ = self._locate(place)
+                memory, at, size = self._locate(place)
                 self._storages[number] = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=at).untyped_storage()
         return self._storages[number]
 
@@ -203,18 +204,28 @@ class Buffers:
     def make_array(self, number: int, dtype: np.dtype[Any], shape: tuple[int, ...], order: str) -> Any:
         import numpy as np
 
-        memory, at, size, _ = self._locate(self._places[number])
+        piece, at, size, _ = self._places[number]
+        if piece < 0 or self._copies:
+            memory, at = bytearray(memoryview(self._small if piece < 0 else self._leases[piece]).cast("B")[at : at + size]), 0
+        else:
+            if piece not in self._private:
+                self._private[piece] = map_private(self._leases[piece])
+            memory = self._private[piece] or self._leases[piece]
         return np.frombuffer(memory, dtype=dtype, count=size // dtype.itemsize, offset=at).reshape(shape, order=order)
 
     def _locate(self, place: tuple[int, int, int, int]) -> Any:
-        piece, at, size, left_out = place
+        """Return a storage's memory, offset and size."""
+        piece, at, size, _ = place
         if piece < 0:
-            return self._small, at, size, left_out
+            if self._shared is None:
+                self._shared = make_shared(len(self._small))
+                memoryview(self._shared).cast("B")[:] = self._small
+            return self._shared, at, size
         if not self._copies:
-            return self._leases[piece], at, size, left_out
-        copy = torch.empty(size, dtype=torch.uint8, device="cpu")
-        copy.copy_(torch.frombuffer(self._leases[piece], dtype=torch.uint8, count=size, offset=at))
-        return watch(copy.numpy(), copy.data_ptr(), size), 0, size, left_out
+            return self._leases[piece], at, size
+        copy = make_shared(size)
+        memoryview(copy).cast("B")[:] = memoryview(self._leases[piece]).cast("B")[at : at + size]
+        return copy, 0, size
 
 
 def _lease(key: str, worker: int, number: int, rooms: list[tuple[int, int, int]], kept: list[int]) -> list[Any]:

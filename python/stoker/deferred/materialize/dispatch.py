@@ -260,7 +260,9 @@ def _allocate(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor,
     try:
         shared = Shared(room, room.descriptor, 0)
         if torch.utils.data.get_worker_info() is None:
-            return torch.from_numpy(np.frombuffer(mmap.mmap(loan, size), np.uint8)).view(dtype).view(shape), shared
+            # A forked child that writes to the batch writes to pages of its own, as without the daemon.
+            own = mmap.mmap(loan, size, mmap.MAP_PRIVATE)
+            return torch.from_numpy(np.frombuffer(own, np.uint8)).view(dtype).view(shape), shared
         storage = torch.UntypedStorage._new_shared_fd_cpu(loan, size)
         return torch.empty(0, dtype=dtype).set_(storage, 0, shape), shared
     except (OSError, RuntimeError):  # mapping failed
