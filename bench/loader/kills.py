@@ -160,7 +160,7 @@ def decode(root, fed):
 
     files = [path.read_bytes() for path in sorted(Path(root, "train").glob("*/*.jpg"))]
     parts = [files[i : i + 2] for i in range(0, len(files), 2)]
-    made = stoker.Decode(transform(False)) if fed else lambda columns: {"image": stoker.Decode(transform(False))._make(columns["bytes"]).numpy()}
+    made = stoker.Decode(transform(False)) if fed else lambda columns: {"image": stoker.Decode(transform(False))._decode(columns["bytes"]).numpy()}
     return lambda: (made({"bytes": part}) for part in parts)
 
 
