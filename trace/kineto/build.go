@@ -46,7 +46,12 @@ func (b *builder) sortRecords() {
 	s.lost += int64(works - len(b.work))
 }
 
-// leaveZeros leaves out records at 0 whose time was never set: all others begin later than they take together.
+// setLater is how long nothing is recorded behind a time of 0 that was never set, at least: a recording whose clock
+// begins with it has something in its first second.
+const setLater = 1e9
+
+// leaveZeros leaves out records at 0 whose time was never set: all others begin later than they take together, and
+// later than setLater.
 func (b *builder) leaveZeros() {
 	s := b.store
 	host := func(i int32) int64 { return s.host.at(int(i)).start }
@@ -61,7 +66,7 @@ func (b *builder) leaveZeros() {
 			first, last = min(first, c.start(rest[0])), max(last, c.start(rest[len(rest)-1]))
 		}
 	}
-	if last < first || first <= last-first {
+	if last < first || first <= max(last-first, setLater) {
 		return
 	}
 	b.host, b.work = b.host[zeros(b.host, host):], b.work[zeros(b.work, work):]

@@ -129,7 +129,7 @@ func TestImpossibleTimes(t *testing.T) {
 // A time that was never set is 0. Where the clock began with the file, 0 is a time.
 func TestTimesThatWereNeverSet(t *testing.T) {
 	kernel := `{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": %d, "dur": 40}`
-	for at, want := range map[int]int{5_000_000: 2, 50: 3} {
+	for at, want := range map[int]int{5_000_000: 2, 900_000: 3, 50: 3} {
 		tr := parsed(t, fmt.Sprintf(kernel, at), fmt.Sprintf(kernel, 0), fmt.Sprintf(kernel, at+200))
 		if n := len(tr.Timeline.Device.Start); n != want || tr.Timeline.Dropped[whyText[absurdTime]] != 3-want {
 			t.Errorf("behind %d us: %d pieces of work, want %d", at, n, want)
