@@ -310,7 +310,7 @@ func TestDirt(t *testing.T) {
 	}
 }
 
-// Steps are found by the best sign that the file holds.
+// A range that is open when the recorder stops ends there, or with the last work.
 func TestRangesThatAreOpenWhenTheRecorderStops(t *testing.T) {
 	tr := parsed(t, `{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 1, "tid": 1, "ts": 100, "dur": 7000000}`,
 		`{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 120, "dur": 30}`,
@@ -321,6 +321,7 @@ func TestRangesThatAreOpenWhenTheRecorderStops(t *testing.T) {
 	}
 }
 
+// Steps are found by the best sign that the file holds.
 func TestSteps(t *testing.T) {
 	mark := func(cat, name string, at, dur int) string {
 		return fmt.Sprintf(`{"ph": "X", "cat": %q, "name": %q, "pid": 1, "tid": 1, "ts": %d, "dur": %d}`, cat, name, at, dur)
