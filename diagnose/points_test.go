@@ -185,6 +185,20 @@ func TestGraphCaptureIsNotJudged(t *testing.T) {
 	}
 }
 
+// A recording without steps that captures a graph for a small part of its time is of the rest.
+func TestMoreThanGraphCaptureIsJudged(t *testing.T) {
+	p := newProfile()
+	p.captures(40)
+	for n := range 60 {
+		p.layers(3 + n%4)
+		p.rests(2000)
+	}
+	v, _ := judged(t, p)
+	if v.Class == diagnose.StartUp || strings.Contains(v.Evidence[0].Text, "graph capture") {
+		t.Errorf("%s: %+v", v.Class, v.Evidence)
+	}
+}
+
 // A step in which a program is compiled or a graph captured is left out, and so is one
 // of evaluation.
 func TestPhasesAreLeftOut(t *testing.T) {

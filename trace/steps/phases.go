@@ -13,6 +13,7 @@ import (
 // Start values that tell a steady step from others. [J]
 const (
 	otherWork  = 0.10 // of a step: so much compiling or saving makes it one of these
+	oneCapture = 0.50 // of the only step: one that captures for less is judged, for no other step would be
 	coldStart  = 2    // times the median of those behind it: a leading step that is still warming up
 	fewToWarm  = 4    // steps below which the usual length is unknown
 	restStarts = 1e6  // ns between the last event and where the recorder's stop is cut off
@@ -47,6 +48,7 @@ func signOf(name string, kind recording.CallKind) sign {
 // census is what the signs within one step amount to.
 type census struct {
 	learns, captures bool
+	capture          beat  // from the first call that captures to the end of the last one
 	compiled, saved  int64 // ns, nested spans counted once
 	until            int64 // where those counted so far end
 }
@@ -58,7 +60,7 @@ func (f *finder) phases(pid int, beats []beat) []recording.Phase {
 	trains := slices.ContainsFunc(counts, func(c census) bool { return c.learns })
 	for i, b := range beats {
 		switch c, long := &counts[i], otherWork*float64(b.end-b.start); {
-		case c.captures:
+		case c.captures && (len(beats) > 1 || float64(c.capture.end-c.capture.start) >= oneCapture*float64(b.end-b.start)):
 			out[i] = recording.Graphs
 		case float64(c.compiled) > long:
 			out[i] = recording.Compile
@@ -153,7 +155,10 @@ func (c *census) addSign(s sign, start, end int64) {
 	case learns:
 		c.learns = true
 	case captures:
-		c.captures = true
+		if !c.captures {
+			c.capture.start = start
+		}
+		c.captures, c.capture.end = true, max(c.capture.end, end)
 	case compiles:
 		c.compiled, c.until = c.compiled+length, max(c.until, end)
 	case saves:
