@@ -596,15 +596,20 @@ func (f *filler) inOrder() (rows []diagnose.Row) {
 	return rows
 }
 
-// rounded returns a row with times as roundTime makes them, and its share in millionths.
+// rounded returns a row in whole microseconds, so that it does not depend on the order in which sums were made, and
+// one below a millisecond in nanoseconds, as profilers write them. Its share is in millionths.
 func rounded(r diagnose.Row) diagnose.Row {
+	grain := 1e6
+	if r.Seconds < millisecond {
+		grain = 1e9
+	}
 	for _, v := range []*float64{&r.Seconds, &r.Busy, &r.Idle, &r.Saves} {
-		*v = roundTime(*v)
+		*v = math.Round(grain**v) / grain
 	}
 	r.Share = math.Round(1e6*r.Share) / 1e6
 	kept := r.Waits[:0:0]
 	for _, w := range r.Waits {
-		if w.Seconds = roundTime(w.Seconds); w.Seconds > 0 {
+		if w.Seconds = math.Round(grain*w.Seconds) / grain; w.Seconds > 0 {
 			kept = append(kept, w)
 		}
 	}
@@ -614,12 +619,3 @@ func rounded(r diagnose.Row) diagnose.Row {
 
 // millisecond is the length below which sums of times differ by less than a nanosecond in whatever order.
 const millisecond = 1e-3
-
-// roundTime returns seconds in whole microseconds, so that they do not depend on the order in which sums were made,
-// and those below a millisecond in nanoseconds, as profilers write them.
-func roundTime(seconds float64) float64 {
-	if math.Abs(seconds) < millisecond {
-		return math.Round(1e9*seconds) / 1e9
-	}
-	return math.Round(1e6*seconds) / 1e6
-}
