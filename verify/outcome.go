@@ -105,7 +105,7 @@ type Basis string
 const (
 	PerStep    Basis = "per step"
 	PerSample  Basis = "per sample"  // the batch sizes differ
-	PerRequest Basis = "per request" // to a server that keeps up with them
+	PerRequest Basis = "per request" // to a server: what one takes, or from answer to answer if it is busy
 )
 
 // Difference says whether a change can be distinguished from noise.

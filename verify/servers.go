@@ -3,6 +3,8 @@ package verify
 import (
 	"fmt"
 	"math"
+	"path/filepath"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict/measure"
@@ -22,8 +24,11 @@ const sameLoad = 1.10
 // servers, and a refusal if their loads differ.
 func (o *Outcome) compareServers(was, now group, promised stoker.Interval) bool {
 	before, after := was[0].requests(), now[0].requests()
-	if !before.Known() || !after.Known() || max(before.None, after.None) <= mostUnasked {
+	if !before.Known() || !after.Known() {
 		return false
+	}
+	if max(before.None, after.None) <= mostUnasked {
+		return o.compareBusyServers(was, now, promised)
 	}
 	a, b := was.measureRequests(), now.measureRequests()
 	ratio := before.Rate / after.Rate
@@ -42,11 +47,55 @@ func (o *Outcome) compareServers(was, now group, promised stoker.Interval) bool 
 	return true
 }
 
+// moreAtOnce is how many times the requests of one run are there at once in the other, from which that is said. [J]
+const moreAtOnce = 1.5
+
+// compareBusyServers compares the time from answer to answer, in runs of a server that its requests keep busy: a pass may
+// take any number of them. It returns false if single answers are not recorded.
+func (o *Outcome) compareBusyServers(was, now group, promised stoker.Interval) bool {
+	a, b := was.measureEach(measure.Requests.Gaps), now.measureEach(measure.Requests.Gaps)
+	if a.steps < leastSteps || b.steps < leastSteps {
+		return false
+	}
+	w := work{was: was[0].name, now: now[0].name}
+	w.compareDevice(was[0], now[0])
+	before, after := was[0].requests(), now[0].requests()
+	w.addWarning("requests keep the server busy, so the time from answer to answer is compared: %s before, %s after. That "+
+		"requests are alike is assumed", sayRequests(before), sayRequests(after))
+	if x, y := before.InFlightAsked(), after.InFlightAsked(); ratio(x, y) > moreAtOnce {
+		w.addWarning("%s requests are there at a time before, %s after: the load may be another one", quantity.About(x), quantity.About(y))
+	}
+	if x, y := was[0].script(), now[0].script(); x != y && x != "" && y != "" {
+		w.addWarning("the programs are %s before and %s after: of two servers for different requests this says nothing", x, y)
+	}
+	o.Changes = append(o.Changes, Changes(was[0].run, now[0].run)...)
+	if o.Refused = w.refusal(); o.Refused != "" {
+		return true
+	}
+	o.Basis, o.Warnings = PerRequest, append(o.Warnings, w.warnings...)
+	o.Before.Steps, o.After.Steps = int(a.steps), int(b.steps)
+	o.settle(a, b, promised)
+	return true
+}
+
+// script is the file that a run's interpreter ran; "" if it ran none.
+func (s observed) script() string {
+	for _, word := range s.run.Facts.Command[min(1, len(s.run.Facts.Command)):] {
+		if strings.HasSuffix(word, ".py") {
+			return filepath.Base(word)
+		}
+	}
+	return ""
+}
+
 // measureRequests estimates the mean time that a request takes, from all runs.
-func (g group) measureRequests() sample {
+func (g group) measureRequests() sample { return g.measureEach(measure.Requests.TimesInOrder) }
+
+// measureEach estimates the mean of times of a server's requests, from all runs.
+func (g group) measureEach(timesOf func(measure.Requests) []float64) sample {
 	var samples []sample
 	for _, s := range g {
-		if times := s.requests().TimesInOrder(); len(times) >= leastSteps {
+		if times := timesOf(s.requests()); len(times) >= leastSteps {
 			samples = append(samples, takeSample(times))
 		}
 	}

@@ -54,3 +54,19 @@ func TestRequestsAtTheSameLoadAreCompared(t *testing.T) {
 		}
 	}
 }
+
+// A server that its requests keep busy is as fast as it answers, in whatever passes.
+func TestBusyServersAreComparedByTheirAnswers(t *testing.T) {
+	before, after := openServer(t, "one-at-a-time"), openServer(t, "one-at-a-time")
+	for i := range after.Steps { // more passes for the same answers
+		after.Steps[i].Period /= 3
+	}
+	o := Compare(before, after, predict.NoForecast())
+	if o.Refused != "" || o.Basis != PerRequest || o.Speedup == nil || math.Abs(o.Speedup.Point-1) > 0.01 {
+		t.Errorf("%q, %s, %v", o.Refused, o.Basis, o.Speedup)
+	}
+	before.Facts.Command, after.Facts.Command = []string{"python", "/a/fraud.py"}, []string{"python", "/a/voices.py"}
+	if o := Compare(before, after, predict.NoForecast()); !strings.Contains(strings.Join(o.Warnings, " "), "voices.py") {
+		t.Errorf("nothing says that the programs differ: %q", o.Warnings)
+	}
+}

@@ -61,6 +61,22 @@ func (r Requests) TimesInOrder() []float64 {
 	return times
 }
 
+// Gaps returns the times from answer to answer, if nearly all answers are recorded; else none.
+func (r Requests) Gaps() []float64 {
+	if float64(len(r.answered)) < mostAnswers*r.Count || len(r.answered) < 2 {
+		return nil
+	}
+	done := endsOf(r.answered)
+	gaps := make([]float64, len(done)-1)
+	for i := range gaps {
+		gaps[i] = done[i+1] - done[i]
+	}
+	return gaps
+}
+
+// mostAnswers is the part of all answers whose times are recorded, from which gaps between them are the server's. [J]
+const mostAnswers = 0.95
+
 // PerPass returns how many requests one pass answers, in the mean. Below 1 a request takes several.
 func (r Requests) PerPass() float64 { return r.Rate / r.Passes }
 
