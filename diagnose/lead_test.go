@@ -1,11 +1,11 @@
 package diagnose
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/recording"
-	"math"
 )
 
 // A run that never trains owes somebody the result of each pass: it can read none of them later.

@@ -50,8 +50,8 @@ func (o *Outcome) compareServers(was, now group, promised stoker.Interval) bool 
 // moreAtOnce is how many times the requests of one run are there at once in the other, from which that is said. [J]
 const moreAtOnce = 1.5
 
-// compareBusyServers compares the time from answer to answer, in runs of a server that its requests keep busy: a pass may
-// take any number of them. It returns false if single answers are not recorded.
+// compareBusyServers compares the time from answer to answer, in runs of a server that its requests keep busy: a pass
+// may take any number of them. It returns false if single answers are not recorded.
 func (o *Outcome) compareBusyServers(was, now group, promised stoker.Interval) bool {
 	a, b := was.measureEach(measure.Requests.Gaps), now.measureEach(measure.Requests.Gaps)
 	if a.steps < leastSteps || b.steps < leastSteps {

@@ -43,7 +43,7 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		if kind == diagnose.Preparing { // one line may call many transforms
 			k = key{own.File, own.Function, "", strconv.Itoa(own.Line)}
 			call = recording.Place{}
-		} else if slices.Contains(diagnose.OfLoader, kind) { // one call of a loader waits for a batch, then takes it over
+		} else if slices.Contains(diagnose.OfLoader, kind) { // one call waits for a batch, then takes it over
 			k.name = string(kind)
 		}
 		addStack(&all, places, k, diagnose.Line{Own: own, Call: call, Kind: kind}, s)
@@ -343,10 +343,15 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	case kind != "":
 		return kind
 	}
+	return kindOfState(s, call == receives)
+}
+
+// kindOfState tells what a thread does in a stack of which no function says it: what it waits for, or nothing.
+func kindOfState(s recording.Stack, takes bool) diagnose.Kind {
 	switch kind := kindOf(s); {
 	case kind == diagnose.Request, kind == diagnose.Connection:
 		return diagnose.Uploading
-	case s.Awaits == recording.AwaitsLock, s.Awaits == recording.AwaitsFileLock, s.Asleep && call == receives:
+	case s.Awaits == recording.AwaitsLock, s.Awaits == recording.AwaitsFileLock, s.Asleep && takes:
 		return diagnose.Locking
 	case s.Awaits == recording.AwaitsDisk:
 		return diagnose.Disk

@@ -648,7 +648,9 @@ var servedBy = kindsByFile{
 		"vllm/v1/metrics/", "vllm/v1/outputs.py", "vllm/v1/request.py", "vllm/distributed/",
 		"transformers/generation/",
 	}},
-	{diagnose.Packing, []string{"starlette/middleware/gzip.py", "brotli", "aiohttp/compression_utils.py", "flask_compress/"}},
+	{diagnose.Packing, []string{
+		"starlette/middleware/gzip.py", "brotli", "aiohttp/compression_utils.py", "flask_compress/",
+	}},
 	{diagnose.Encoding, []string{
 		"json/", "orjson/", "msgpack/", "fastapi/encoders.py", "fastapi/routing.py", "fastapi/_compat",
 		"starlette/responses.py", "pydantic/", "base64.py", "gzip.py",

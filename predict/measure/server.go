@@ -41,8 +41,8 @@ func FitServer(r Requests, w recording.Window, most int) (serving.Server, error)
 	return serving.FitServer(f), nil
 }
 
-// severalInputs is how many inputs of passes a request has in the mean, from which it has several: fewer are of requests
-// that fail, or end outside of the window. [J]
+// severalInputs is how many inputs of passes a request has in the mean, from which it has several: fewer are of
+// requests that fail, or end outside of the window. [J]
 const severalInputs = 1.5
 
 // shareInputs tells inputs of passes from requests. More inputs in a pass than requests at a time are of the same

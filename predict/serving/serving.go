@@ -47,7 +47,7 @@ type Server struct {
 const (
 	fewRequests = 30   // below which a recording says too little
 	mostLoad    = 0.95 // of the capacity, above which a queue is not predicted
-	fullLoad    = 0.85 // of the capacity, from which the recorded clients may have waited for answers before they asked again
+	fullLoad    = 0.85 // of the capacity, from which recorded clients may have waited for answers before they asked again
 	leastCV     = 0.05
 	mostCV      = 1.5
 	replicates  = 40
@@ -76,7 +76,7 @@ func FitServer(f Fit) Server {
 	for _, perRequest := range f.PerRequest {
 		for _, cv := range []float64{leastCV, min(mostCV, f.CV+leastCV)} {
 			perPass := max(0, f.Busy-perRequest*f.Batch)
-			s.Lines = append(s.Lines, Line{PerPass: perPass, PerRequest: perRequest, Most: f.Most, CV: cv, Rounds: f.Rounds})
+			s.Lines = append(s.Lines, Line{perPass, perRequest, f.Most, cv, f.Rounds, nil})
 		}
 	}
 	return s
@@ -129,7 +129,7 @@ func (s Server) At(rate float64) Forecast {
 			p99 = append(p99, s.P99*stat.Quantile(now, 0.99)/stat.Quantile(was, 0.99))
 		}
 	}
-	if s.Rate > fullLoad*c.Point { // clients that wait for answers: no queue of arrivals at random had the recorded times
+	if s.Rate > fullLoad*c.Point { // clients that wait for answers: no queue at random had the recorded times
 		p50, p99 = plain50, plain99
 	}
 	f.P50 = fromRunToRun(middleNine(p50), middleNine(plain50))

@@ -34,7 +34,8 @@ type loadObject struct {
 	Million *float64 `json:"dollars_per_million"` // requests
 }
 
-// WriteLoads writes what requests take at other loads than the recorded one, as one object. hour is what a server costs.
+// WriteLoads writes what requests take at other loads than the recorded one, as one object. hour is what a server
+// costs.
 func WriteLoads(w io.Writer, r measure.Requests, s serving.Server, loads []serving.Forecast, hour float64) error {
 	o := loadsObject{schema, recordedLoad{r.Rate, r.Time(0.5), r.Time(0.99), r.Count}, s.Capacity(), []loadObject{}}
 	for _, f := range loads {

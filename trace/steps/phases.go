@@ -59,8 +59,9 @@ func (f *finder) phases(pid int, beats []beat) []recording.Phase {
 	out := make([]recording.Phase, len(beats))
 	trains := slices.ContainsFunc(counts, func(c census) bool { return c.learns })
 	for i, b := range beats {
-		switch c, long := &counts[i], otherWork*float64(b.end-b.start); {
-		case c.captures && (len(beats) > 1 || float64(c.capture.end-c.capture.start) >= oneCapture*float64(b.end-b.start)):
+		length := float64(b.end - b.start)
+		switch c, long := &counts[i], otherWork*length; {
+		case c.captures && (len(beats) > 1 || float64(c.capture.end-c.capture.start) >= oneCapture*length):
 			out[i] = recording.Graphs
 		case float64(c.compiled) > long:
 			out[i] = recording.Compile

@@ -139,8 +139,8 @@ func printLoads(a *cli.App, f recordedServer) error {
 		}
 		fmt.Fprintf(a.Stdout, "price     %s an hour for a server (%s)\n", quantity.AboutDollars(hour), basis)
 	}
-	fmt.Fprintf(a.Stdout, "\n%12s  %8s  %-30s  %-30s  %7s  %s\n", "requests/s", "in use", "half within", "99 % within", "servers",
-		"a million cost")
+	fmt.Fprintf(a.Stdout, "\n%12s  %8s  %-30s  %-30s  %7s  %s\n", "requests/s", "in use", "half within",
+		"99 % within", "servers", "a million cost")
 	for _, one := range forecasts {
 		fmt.Fprintf(a.Stdout, "%12s  %8s  %-30s  %-30s  %7s  %s\n", quantity.About(one.Rate),
 			quantity.Percent(min(one.Use.Point, 9.99)),
