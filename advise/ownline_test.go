@@ -58,6 +58,20 @@ func TestWhatComesFirstWithoutALoader(t *testing.T) {
 			0.45,
 			"make this line cheaper: /a.py:1 load",
 		},
+		"a copy awaits the kernels before it": {
+			[]diagnose.LoopLine{
+				line("policy", "copy", diagnose.Copying, 4.3, 4), line("draw", "", diagnose.Drawing, 3.3, 0),
+			},
+			0.59,
+			"make this line cheaper: /a.py:1 draw",
+		},
+		"a copy takes long by itself": {
+			[]diagnose.LoopLine{
+				line("policy", "copy", diagnose.Copying, 5, 1), line("draw", "", diagnose.Drawing, 3.3, 0),
+			},
+			0.9,
+			"make this line cheaper: /a.py:1 policy",
+		},
 		"little is the work of any function": {
 			[]diagnose.LoopLine{line("prepare", "", diagnose.HostCode, 2.6, 0), line("step", "item", diagnose.DeviceWait, 6, 6)},
 			0.4,

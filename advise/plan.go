@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
@@ -190,6 +191,7 @@ func (a adviser) ownLine() []Fix {
 			(a.reads(line) || !slices.Contains(ofWaiting, line.Kind))
 	}
 	title := "make this line cheaper: "
+	lines.Lines = a.withoutCovered()
 	line, seconds := diagnose.BusiestFunction(lines.Lines, works)
 	if line, found := lines.FirstOf(diagnose.Collective); found && a.isSaidOf(diagnose.SignalRanks) {
 		return []Fix{a.cheaperLine(title, line, line.Seconds)} // other lines wait for the device's own work
@@ -268,14 +270,39 @@ func (a adviser) secondsBesideDevice() float64 {
 	whole := a.verdict.Measured.LoopLines.Seconds
 	for _, line := range a.verdict.Measured.LoopLines.Lines {
 		switch {
-		case !a.awaitsWork(line):
 		case line.Kind == diagnose.Copying: // awake, it copies
-			whole -= line.Asleep
-		default:
+			whole -= a.coveredCopies() * line.Asleep
+		case a.awaitsWork(line):
 			whole -= line.Seconds
 		}
 	}
 	return whole
+}
+
+// coveredCopies is the part of the sleep in copies that the device's own work takes at most: a copy from pageable
+// memory waits for all kernels that were queued before it.
+func (a adviser) coveredCopies() float64 {
+	lines, asleep := a.verdict.Measured.LoopLines, 0.0
+	for _, line := range lines.Lines {
+		if line.Kind == diagnose.Copying {
+			asleep += line.Asleep
+		}
+	}
+	if a.verdict.Idle < mostlyIdle || !(asleep > 0) {
+		return 1
+	}
+	return min(1, stat.Or(1-a.verdict.Idle, 0)*lines.Seconds/asleep)
+}
+
+// withoutCovered are the launching thread's lines, those of copies without the sleep that the device's work covers.
+func (a adviser) withoutCovered() []diagnose.LoopLine {
+	lines, covered := slices.Clone(a.verdict.Measured.LoopLines.Lines), a.coveredCopies()
+	for i := range lines {
+		if line := &lines[i]; line.Kind == diagnose.Copying {
+			line.Seconds, line.Asleep = line.Seconds-covered*line.Asleep, (1-covered)*line.Asleep
+		}
+	}
+	return lines
 }
 
 // awaitsWork reports whether a line mostly waits for work that the device is doing.
@@ -492,8 +519,8 @@ func (a adviser) inWords() Plan {
 	}
 	if lines := a.verdict.Measured.LoopLines; lines.Acting > 0 && lines.Looks >= diagnose.FewLooks &&
 		lines.Acting >= leastOwn*lines.Seconds {
-		fix.Title = "step one half of the environments while the device chooses what the other half does: what follows an action " +
-			"cannot be prepared before it"
+		fix.Title = "play several environments at once, and step one half of them while the device chooses for the other: " +
+			"what follows an action cannot be prepared before it"
 		fix.Risk, fix.Notes = LearningRisk, nil
 	}
 	if !worthIt(fix.Forecast) { // the host's work is too long to hide: several have to do it
