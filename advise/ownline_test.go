@@ -53,6 +53,12 @@ func TestWhatComesFirstWithoutALoader(t *testing.T) {
 			0.6,
 			"wait for the device less often, and for more at once: /a.py:1 recommend",
 		},
+		"values are read at two lines": {
+			[]diagnose.LoopLine{line("stop", "item", diagnose.DeviceWait, 5, 3), line("prepare", "item", diagnose.DeviceWait, 2, 1)},
+			0.6,
+			"wait for the device less often, and for more at once: /a.py:1 stop, in stoker/emulated.py Device.item, and " +
+				"/a.py:1 prepare",
+		},
 		"a line reads what could be kept": {
 			[]diagnose.LoopLine{line("load", "", diagnose.LoopReads, 3, 0), line("step", "item", diagnose.DeviceWait, 6, 6)},
 			0.45,

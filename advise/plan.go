@@ -221,7 +221,7 @@ func (a adviser) ownLine() []Fix {
 	}
 	least := max(leastOwn*lines.Seconds, diagnose.NamedLine*a.secondsBesideDevice())
 	if seconds < least || seconds < diagnose.NamedLine*lines.Seconds && ofClass >= diagnose.NamedLine*lines.Seconds {
-		title = "make this line cheaper, and what its class does beside it: "
+		title = "make all that this class does cheaper, first of all this line: "
 		line, seconds = inClass, ofClass
 	}
 	if line.Own.File == "" || lines.Looks < diagnose.FewLooks || seconds < least {
@@ -246,8 +246,11 @@ func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float
 		Notes:    []string{line.Kind.Advice()}, Kind: line.Kind,
 	}
 	if line.Kind == diagnose.DeviceWait {
-		fix.Title = "wait for the device less often, and for more at once: " + line.String()
+		fix.Title = "wait for the device less often, and for more at once: " + line.String() + a.otherReads(line)
 		fix.Notes, fix.Mind = []string{onePassEach + diagnose.ManyReadsAdvice}, readsDecide
+		if _, generates := a.verdict.Measured.LoopLines.FirstOf(diagnose.Generating); generates {
+			fix.Notes = []string{endsSeldom + diagnose.ManyReadsAdvice}
+		}
 	}
 	// it does nothing that may be cheaper
 	if slices.Contains(noCheaper, line.Kind) {
@@ -256,6 +259,21 @@ func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float
 	}
 	return fix
 }
+
+// otherReads names the program's other lines that read from the device for much of the thread's time; "" without one.
+func (a adviser) otherReads(first diagnose.LoopLine) (said string) {
+	lines := a.verdict.Measured.LoopLines
+	for _, line := range lines.Lines {
+		if line.Own.File != "" && line.Own != first.Own && a.reads(line) && line.Seconds >= leastOwn*lines.Seconds {
+			said += ", and " + line.Own.String()
+		}
+	}
+	return said
+}
+
+// endsSeldom is advice for a program that generates one token after the other, and reads values for each.
+const endsSeldom = "whether all sequences have ended: read every 16 tokens, and what is too much cut off. Positions and " +
+	"lengths: counted on the host, where they are known. What is left: "
 
 // noCheaper are kinds of lines whose work is that of another thread or process.
 var noCheaper = []diagnose.Kind{

@@ -303,7 +303,7 @@ func TestLineOfALoopWithoutALoader(t *testing.T) {
 		t.Errorf("other random numbers: the risk is %s", fixes[0].Risk)
 	}
 	v.Measured.LoopLines.Lines = []diagnose.LoopLine{line(25, "Words.split", 2), line(30, "Words.join", 2), line(40, "main", 1)}
-	if fixes := Rank(run, v).Fixes; len(fixes) != 2 || !strings.Contains(fixes[0].Title, "what its class does beside it: /me/train.py:25") {
+	if fixes := Rank(run, v).Fixes; len(fixes) != 2 || !strings.Contains(fixes[0].Title, "make all that this class does cheaper, first of all this line: /me/train.py:25") {
 		t.Errorf("functions of one class have two fifths of the time together: %+v", fixes)
 	}
 	v.Measured.LoopLines.Lines = []diagnose.LoopLine{line(25, "sample", 2)}

@@ -125,6 +125,45 @@ func TestShortWaitsAreHeld(t *testing.T) {
 	}
 }
 
+// Reads at two lines of each pass, whose looks are too few for one of them to decide, hold the thread together.
+func TestReadsAtTwoLinesHold(t *testing.T) {
+	for second, want := range map[float64]bool{0.16: true, 0.05: false} {
+		wait := func(number int, share float64) diagnose.LoopLine {
+			l := diagnose.LoopLine{Seconds: 15 * share, Asleep: 15 * share}
+			l.Kind, l.Own = diagnose.DeviceWait, recording.Place{File: "/generate.py", Line: number}
+			l.Share = stoker.Interval{Low: share * 0.7, Point: share, High: share * 1.4}
+			return l
+		}
+		of := diagnose.NewCase()
+		of.Idle = 0.4
+		of.LoopLines = diagnose.LoopLines{Looks: 64, Seconds: 15, Lines: []diagnose.LoopLine{wait(39, 0.43), wait(46, second)}}
+		held := findHeld(of)
+		if (held != nil) != want || want && !strings.Contains(held[0].Text, "/generate.py:46") {
+			t.Errorf("%v at the second line: %v", second, held)
+		}
+	}
+}
+
+// Ranks that wait for each other are named before a longer wait that the device's own work fills.
+func TestRanksHoldBesideTheDevicesWork(t *testing.T) {
+	for busy, want := range map[float64]string{0.72: diagnose.SignalRanks, 0.4: diagnose.SignalHeld} {
+		line := func(number int, kind diagnose.Kind, share float64) diagnose.LoopLine {
+			l := diagnose.LoopLine{Seconds: 16 * share, Asleep: 16 * share}
+			l.Kind, l.Own = kind, recording.Place{File: "/train.py", Line: number}
+			l.Share = stoker.Interval{Low: share - 0.08, Point: share, High: share + 0.08}
+			return l
+		}
+		of := diagnose.NewCase()
+		of.Idle, of.SeveralRanks = 1-busy, true
+		of.LoopLines = diagnose.LoopLines{Looks: 66, Seconds: 16, Lines: []diagnose.LoopLine{
+			line(49, diagnose.DeviceWait, 0.75), line(41, diagnose.Collective, 0.19),
+		}}
+		if held := findHeld(of); len(held) != 1 || held[0].Signal != want {
+			t.Errorf("busy %v: %+v, expected %s", busy, held, want)
+		}
+	}
+}
+
 // Copies of tensors that a step makes on the CPU are named where they take more than a device idles, and a tenth.
 func TestCopiesStandOut(t *testing.T) {
 	for _, c := range []struct {

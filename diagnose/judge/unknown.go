@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/rules"
@@ -269,7 +271,11 @@ func heldByAnswer(c *diagnose.Case) []diagnose.Evidence {
 // the program, and its device idles.
 func heldByRanks(c *diagnose.Case) []diagnose.Evidence {
 	line, found := c.LoopLines.FirstOf(diagnose.Collective)
-	much := line.Share.Low >= partlyHeld || line.Share.Low >= idleWhileHeld && line.Share.Point >= c.Idle/2
+	forRanks := c.LoopLines.SecondsOf(diagnose.Collective) / c.LoopLines.Seconds
+	forDevice := c.LoopLines.SecondsOf(diagnose.DeviceWait) / c.LoopLines.Seconds
+	much := line.Share.Low >= partlyHeld || line.Share.Low >= idleWhileHeld && line.Share.Point >= c.Idle/2 ||
+		// all other waits are for the device's own work
+		line.Share.Low >= leastHeld && forRanks >= c.Idle/2 && forDevice <= 1-c.Idle+leastHeld
 	if !c.SeveralRanks || c.HasSteps || c.HasUnfedSteps || !found || line.Own.File == "" ||
 		!(c.LoopLines.Looks >= diagnose.FewLooks) || !much || !(c.Idle >= idleWhileHeld) {
 		return nil
@@ -281,7 +287,7 @@ func heldByRanks(c *diagnose.Case) []diagnose.Evidence {
 }
 
 // heldAtLine returns the same evidence if no step was seen: the launching thread is mostly blocked by a device that
-// idles much, at one line of the program, or at several that take longer in all than the device works.
+// idles much, at one line of the program or at a few, or at several that take longer in all than the device works.
 func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 	line, found := c.LoopLines.FirstOf(diagnose.DeviceWait)
 	if c.HasSteps || c.HasUnfedSteps || !found || !(c.LoopLines.Looks >= diagnose.FewLooks) ||
@@ -292,7 +298,7 @@ func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 		waits := c.LoopLines.SecondsOf(diagnose.DeviceWait) / c.LoopLines.Seconds
 		line, found = c.LoopLines.ShortWaits()
 		if !found || line.Share.Low < partlyHeld || waits-(1-c.Idle) < idleWhileHeld {
-			return nil
+			return heldAtLines(c)
 		}
 	}
 	if line.Own.File == "" {
@@ -304,9 +310,39 @@ func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 		diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
 }
 
+// heldAtLines returns the same evidence of the program's lines that are each worth a word.
+func heldAtLines(c *diagnose.Case) []diagnose.Evidence {
+	share, at := waitsOfLines(c.LoopLines.Lines)
+	if at == "" || share.Low < partlyHeld || share.Point < mostlyHeld || c.Idle < idleWhileHeld+leastHeld {
+		return nil
+	}
+	return diagnose.AddEvidence(nil, share.Point, "ratio", diagnose.SignalHeld,
+		"the launching thread waits for the device in %s of its stack samples, at %s: at each such wait nothing else "+
+			"is queued, and the device idles until the host has launched again, %s of the time",
+		diagnose.WholePercent(share.Point), at, quantity.Percent(c.Idle))
+}
+
+// waitsOfLines returns the share of the samples in which the thread waits for the device on the program's lines that
+// are each worth a word, and these lines; "" if there is one or none.
+func waitsOfLines(lines []diagnose.LoopLine) (share stoker.Interval, at string) {
+	var said []string
+	for _, line := range lines {
+		if line.Kind == diagnose.DeviceWait && line.Own.File != "" && line.Share.Point >= leastHeld &&
+			len(said) < diagnose.LinesSaid {
+			share.Low, share.Point = share.Low+line.Share.Low, share.Point+line.Share.Point
+			said = append(said, line.String())
+		}
+	}
+	if len(said) < 2 {
+		return share, ""
+	}
+	return share, strings.Join(said, ", and ")
+}
+
 // The shares of the launching thread's samples, and of the device's idle time, from which heldAtLine has evidence. [J]
 const (
 	mostlyHeld    = 0.5
 	partlyHeld    = 0.25
+	leastHeld     = 0.1 // of one of several lines
 	idleWhileHeld = 0.2
 )
