@@ -491,7 +491,7 @@ var removed = []diagnose.Kind{
 // hides it.
 var afterInput = []diagnose.Kind{
 	diagnose.DeviceWait, diagnose.Saving, diagnose.SaveQueue, diagnose.Metrics, diagnose.Logging, diagnose.Plotting,
-	diagnose.Collective, diagnose.Evaluating, diagnose.Uploading, diagnose.Rewarding, diagnose.Locking,
+	diagnose.Collective, diagnose.Evaluating, diagnose.Uploading, diagnose.Rewarding, diagnose.Locking, diagnose.Garbage,
 }
 
 // launchesMost reports whether the line is one of launches, which no input prepared ahead makes fewer.

@@ -151,7 +151,7 @@ func keepNumber(v float64) []float64 {
 func (r *Run) skipFetches(at []int, w working) {
 	for begin := 0; begin < len(at); {
 		end := begin
-		for end < len(at) && w.mayBeSkipped(r.Steps[at[end]]) {
+		for end < len(at) && (w.mayBeSkipped(r.Steps[at[end]]) || end > begin && r.isLate(at[end:], w)) {
 			end++
 		}
 		begins := begin == 0 || begin < len(at) && r.Steps[at[begin]].Pass != r.Steps[at[begin-1]].Pass
@@ -162,6 +162,14 @@ func (r *Run) skipFetches(at []int, w working) {
 		}
 		begin = max(end, begin+1)
 	}
+}
+
+// isLate reports whether the first of a loader's steps is one of a row of discarded fetches all the same: the host was
+// late for it alone, and the device's clock counts that.
+func (r *Run) isLate(at []int, w working) bool {
+	s := r.Steps[at[0]]
+	return !w.trains && !worksInside(s.Inside) && len(at) > leastSkipped &&
+		!slices.ContainsFunc(at[1:leastSkipped+1], func(i int) bool { return !w.mayBeSkipped(r.Steps[i]) })
 }
 
 // leastRow returns how many fetches in a row are neither an accident nor accumulated gradients.
@@ -180,6 +188,10 @@ func (w working) mayBeSkipped(s Step) bool {
 	switch {
 	case s.Optimized > 0 || worksInside(s.Inside):
 		return false
+	case !w.trains && s.N == 0: // its time has the program's first calls as well
+		return true
+	case !w.trains && math.IsNaN(workOf(s)):
+		return s.Period-s.Wait <= littleWork*w.time
 	case !w.trains:
 		return workOf(s) <= someWork*w.time
 	case math.IsNaN(w.time):
@@ -199,6 +211,8 @@ func (r *Run) confirmsSkipping(row []int, w working) bool {
 		return !(share > copiesMeter)
 	case w.trains:
 		return work <= someWork*w.time
+	case math.IsNaN(work):
+		return share <= copiesMeter
 	}
 	return work <= littleWork*w.time && (share <= copiesMeter || span.End-span.Start < coarse)
 }
