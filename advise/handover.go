@@ -19,7 +19,7 @@ func (a adviser) handOver() (Fix, string) {
 	fix := Fix{
 		Name: "hand-over", Title: "hand a batch over at once: stoker feed -- CMD, or few large tensors", Effort: Flag,
 		Risk: NoRisk, Cause: true, Notes: []string{diagnose.HandOver.Advice()},
-		Forecast: a.atMost(atRemoval(max(a.verdict.Stall, stat.Or(a.verdict.Idle, 0)))),
+		Forecast: a.atMost(atRemoval(stat.Or(a.verdict.Stall, stat.Or(a.verdict.Idle, 0)))), // no more than the wait
 	}
 	l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader)
 	switch {

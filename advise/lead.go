@@ -107,6 +107,9 @@ func mindOfRow(r diagnose.Row) string {
 	if r.Name == diagnose.RowCheckpoint || r.Line.Kind == diagnose.Saving || r.Line.Kind == diagnose.SaveQueue {
 		return "how much work may be lost: a run that fails loses all since its last checkpoint"
 	}
+	if r.Name == diagnose.RowSkipping {
+		return "how long the whole run is: batches are skipped once, when it is resumed"
+	}
 	return ""
 }
 

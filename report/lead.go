@@ -306,7 +306,7 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 		}
 		return diagnose.TakeTrace(v.Grounds.Framework)
 	case v.Class == diagnose.NotTraining && v.Has(diagnose.FindingSkippingBatches):
-		return "resume by " + diagnose.ResumeAdvice + ". A verdict on the steps comes once it trains", ""
+		return "to resume, " + diagnose.ResumeAdvice + ". A verdict on the steps comes once it trains", ""
 	case v.Class == diagnose.NotTraining:
 		return "record a program that trains, for long enough to see 20 steps", "stoker observe -- python train.py"
 	}

@@ -201,7 +201,7 @@ func hasNoWord(class diagnose.Class) bool {
 // beside them: a device that idled before them is not idle when they ask for a batch. Evaluation is no such loss.
 func mostOf(l diagnose.Ledger, r *diagnose.Row, steps float64) float64 {
 	all := l.Recurring()
-	if r.Name == diagnose.RowEvaluation {
+	if r.Name == diagnose.RowEvaluation || r.Name == diagnose.RowSkipping { // the steps stay as they are
 		steps = 0
 	}
 	if r.Name.ComesOnce() {

@@ -133,3 +133,11 @@ func TestAdviceForSamplersOfTorch(t *testing.T) {
 		}
 	}
 }
+
+// What is skipped before training makes no step shorter.
+func TestBoundOfSkipping(t *testing.T) {
+	skips := diagnose.Row{Name: diagnose.RowSkipping, Seconds: 7.5, Saves: 7.5}
+	if most := mostOf(diagnose.Ledger{Wall: 30, Rows: []diagnose.Row{skips}}, &skips, 5); most != 30/22.5 {
+		t.Errorf("at most %.2fx, expected %.2fx", most, 30/22.5)
+	}
+}
