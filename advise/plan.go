@@ -273,7 +273,7 @@ func (a adviser) otherReads(first diagnose.LoopLine) (said string) {
 
 // endsSeldom is advice for a program that generates one token after the other, and reads values for each.
 const endsSeldom = "whether all sequences have ended: read every 16 tokens, and what is too much cut off. Positions and " +
-	"lengths: counted on the host, where they are known. What is left: "
+	"lengths: counted on the host. What is left: "
 
 // noCheaper are kinds of lines whose work is that of another thread or process.
 var noCheaper = []diagnose.Kind{
@@ -491,7 +491,8 @@ var removed = []diagnose.Kind{
 // hides it.
 var afterInput = []diagnose.Kind{
 	diagnose.DeviceWait, diagnose.Saving, diagnose.SaveQueue, diagnose.Metrics, diagnose.Logging, diagnose.Plotting,
-	diagnose.Collective, diagnose.Evaluating, diagnose.Uploading, diagnose.Rewarding, diagnose.Locking, diagnose.Garbage,
+	diagnose.Collective, diagnose.Evaluating, diagnose.Uploading, diagnose.Rewarding, diagnose.Locking,
+	diagnose.Garbage,
 }
 
 // launchesMost reports whether the line is one of launches, which no input prepared ahead makes fewer.
