@@ -77,7 +77,8 @@ func (a adviser) proposeBatchSize() (Fix, string) {
 	if !ok || !class.Is(diagnose.GPUBound) && class != diagnose.LaunchBound && class != diagnose.NetworkBound {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: string(stoker.BatchSize), Title: "more work per launch", Effort: Flag, Risk: a.riskOfBatches()}
+	fix := Fix{Name: string(stoker.BatchSize), Title: "more work per launch", Effort: Flag, Risk: a.riskOfBatches(),
+		Lossless: a.verdict.Grounds.Program == diagnose.Inference}
 	filled := fmt.Sprintf("PyTorch has reserved %s of the device's %s at most", quantity.AboutBytes(used),
 		quantity.AboutBytes(total))
 	if float64(fits) < leastRoom*float64(now) {
@@ -243,10 +244,10 @@ func (a adviser) onGPU() (Fix, string) {
 	return fix, ""
 }
 
-// riskOfBatches is what another number of samples to an optimizer step may break: training
-// learns from them, inference takes more memory.
+// riskOfBatches is what another number of samples to an optimizer step may break: training learns from them, inference
+// takes more memory. A trace shows that nothing is differentiated. A live run may take its gradients in its own way.
 func (a adviser) riskOfBatches() Risk {
-	if a.verdict.Grounds.Program == diagnose.Inference {
+	if a.verdict.Grounds.Program == diagnose.Inference && a.kernelsSeen() {
 		return MemoryRisk
 	}
 	return LearningRisk

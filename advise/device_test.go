@@ -70,6 +70,19 @@ func TestBatchThatFits(t *testing.T) {
 	}
 }
 
+// Whether a run takes gradients in its own way is not seen: a larger batch is never said to take memory alone.
+func TestRiskOfLargerBatches(t *testing.T) {
+	run := recorded(t, "small-launches", 9e9, stoker.Settings{stoker.BatchSize: 8})
+	v := judge.Judge(run)
+	v.Class = diagnose.LaunchBound
+	for program, sure := range map[diagnose.Program]bool{diagnose.Inference: false, diagnose.Training: true} {
+		v.Grounds.Program = program
+		if _, fix := said(Rank(run, v), "batch_size"); fix == nil || fix.Risk != LearningRisk || fix.Lossless == sure {
+			t.Errorf("%s: %+v", program, fix)
+		}
+	}
+}
+
 func TestRoundedBatches(t *testing.T) {
 	for n, want := range map[float64]int{7: 7, 15.9: 15, 16: 16, 23: 16, 40: 40, 63: 56, 64: 64, 100: 96, 128: 128, 200: 192, 1000: 960} {
 		if got := roundBatch(n); got != want {

@@ -55,7 +55,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 	sort.SliceStable(fixes,
 		func(i, j int) bool { return fixes[i].Forecast.Speedup.High > fixes[j].Forecast.Speedup.High })
 	plan.Fixes = append(plan.Fixes, fixes...)
-	slices.SortStableFunc(plan.Fixes, func(f, g Fix) int { return cmp.Compare(learns(f), learns(g)) })
+	slices.SortStableFunc(plan.Fixes, func(f, g Fix) int { return cmp.Compare(a.learns(f), a.learns(g)) })
 }
 
 // leastBusy is the bound of a live run's gain below which the device is busy enough. [J] Idle time is all that is known
@@ -96,8 +96,8 @@ func (a adviser) launchesFrom() []string {
 }
 
 // learns is 1 of a change after which the optimizer sees other batches, which nobody asked for: it comes last.
-func learns(f Fix) int {
-	if f.Risk == LearningRisk {
+func (a adviser) learns(f Fix) int {
+	if f.Risk == LearningRisk && a.verdict.Grounds.Program != diagnose.Inference {
 		return 1
 	}
 	return 0
@@ -115,7 +115,7 @@ func (a adviser) lineOf(f diagnose.Finding) string {
 		return path.Base(a.costs.SyncsAt)
 	case diagnose.FindingHostTensors:
 		return a.busiestOf(diagnose.Copying).Short()
-	case diagnose.FindingLongerSteps:
+	case diagnose.FindingLongerSteps, diagnose.FindingOptimizerLaunches:
 		return f.Source
 	}
 	return ""

@@ -64,8 +64,8 @@ func (g Grounds) Compiles() bool {
 }
 
 // largerOperators is what to do about launches on devices that are neither CUDA's nor ROCm's.
-const largerOperators = "fewer and larger operators: a larger batch_size, or operators of the device's library that do " +
-	"several things at once"
+const largerOperators = "fewer and larger operators: a larger batch_size (in training, the learning rate follows), or " +
+	"operators of the device's library that do several things at once"
 
 // LaunchAdvice is what to do about launches that take longer than what they launch.
 func (g Grounds) LaunchAdvice() string {
@@ -82,7 +82,7 @@ func (g Grounds) LaunchAdvice() string {
 		return compileAdvice
 	}
 	return "torch.cuda.make_graphed_callables(model, (sample,)), which captures CUDA graphs, or a larger batch_size, so " +
-		"that each launch has more work"
+		"that each launch has more work (in training, the learning rate follows)"
 }
 
 // FewerLaunches is how to take launches off a line of the program, in the words of its framework.

@@ -56,7 +56,7 @@ const LongerStepsAdvice = "what is kept of all earlier steps is worked through a
 // What to do about findings that a trace and a live run share.
 const (
 	compileAdvice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs, or a larger ` +
-		`batch_size, so that each launch has more work`
+		`batch_size, so that each launch has more work (in training, the learning rate follows)`
 	SyncAdvice = "no .item(), .cpu(), .tolist(), print(loss) or tensor in an if within the step: keep " +
 		"loss.detach() on the device and read it every 50 steps. Copy with non_blocking=True into pinned memory"
 	// plainSyncAdvice is SyncAdvice for a program that reads no loss.

@@ -658,7 +658,7 @@ var kindWords = map[Kind][2]string{
 		"ranks wait for each other in backward",
 		"give all ranks batches of equal cost in each step: buckets of one length, drawn by all from one seed, or as many " +
 			"tokens instead of as many samples. If one rank is always late: what slows that one. If all come at once: " +
-			"exchange fewer bytes (a hook that compresses), or less often (accumulation under no_sync())",
+			"exchange fewer bytes (a hook that compresses), or less often (accumulation under no_sync(), which the learning rate follows)",
 	},
 	Exchanging: {
 		"ranks exchange their gradients in each backward, though several make a step of the optimizer",

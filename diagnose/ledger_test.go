@@ -911,6 +911,29 @@ func (d *diary) judgeWith(shares map[string]float64, others bool, more ...record
 	return judge.Judge(&d.run)
 }
 
+// Steps whose launches lie in the program's own optimizer are told of it, and belong to training.
+func TestOwnOptimizerThatLaunches(t *testing.T) {
+	for function, want := range map[string]bool{"Lion.step": true, "FusedAdam8bit.step": true, "Environment.step": false} {
+		launches, syncs, waited := 2000.0, 1.0, 0.001
+		d := newDiary()
+		for i := range 1000 {
+			d.step(1, recording.Evaluate, 0, 0.015, 0.025, i == 0)
+			d.run.Steps[i].Optimized = 0
+			d.run.Steps[i].Inside = &recording.Inside{
+				Clock: "cuda", Span: 0.04, Launches: &launches, Syncs: &syncs, SyncTime: &waited,
+			}
+		}
+		d.run.Facts.Model = nil
+		v := d.judgeSeen(map[string]float64{"core;/opt.py:12 " + function + ";torch/_tensor.py:9 Tensor.add_": 0.5})
+		if got := v.Has(diagnose.FindingOptimizerLaunches); got != want {
+			t.Errorf("%s: %t, want %t: %s %v", function, got, want, v.Class, v.Findings)
+		}
+		if got := v.Grounds.Program == diagnose.Inference; got == want {
+			t.Errorf("%s: %s", function, v.Grounds.Program)
+		}
+	}
+}
+
 // An optimizer that launches kernel after kernel is no optimizer on the CPU, wherever its parameters lie.
 func TestOptimizerThatLaunchesMuch(t *testing.T) {
 	for launches, want := range map[float64]string{2000: diagnose.FindingOptimizerLaunches, 2: diagnose.FindingCPUOptimizer} {

@@ -67,10 +67,11 @@ func OfLoopsAlone(f diagnose.Finding) bool {
 	return f.Name == diagnose.FindingHiddenSync || f.Name == diagnose.FindingHangs
 }
 
-// onlyPasses reports whether the program makes steps, none of them with gradients.
+// onlyPasses reports whether the program makes steps, none of them with gradients, and has no optimizer of its own.
 func (l filler) onlyPasses() bool {
 	return (l.HasSteps || l.HasUnfedSteps) && l.Grounds.Program == diagnose.UnknownProgram &&
-		!slices.ContainsFunc(l.run.Steps, func(s recording.Step) bool { return s.Phase == recording.Train })
+		!slices.ContainsFunc(l.run.Steps, func(s recording.Step) bool { return s.Phase == recording.Train }) &&
+		!slices.ContainsFunc(FindLoopLines(l.run, l.Costs.Window.PID, l.From, l.To).Lines, updates)
 }
 
 // asksDevice is the least number of waits for the device, or of launches on it, in a step, from which the program

@@ -391,6 +391,11 @@ var acting = regexp.MustCompile(`(?:^|[._])(?:get|select|choose|sample)_actions?
 // acts reports whether a place is in a function of the program's own that chooses what to do next.
 func acts(p recording.Place) bool { return p.Own() && acting.MatchString(p.Function) }
 
+// optimizing matches the steps of optimizers, by how programs call their classes: by what they are or by the method's
+// name. [J]
+var optimizing = regexp.MustCompile(`(?:(?i:optim|adam|adagrad|adadelta|rmsprop|adafactor)|SGD|Lion|Lamb|LAMB|LARS|Muon|Shampoo|` +
+	`Sophia)\w*\.(?:_?step|update)$`)
+
 // byName are kinds of the program's own work, by how programs call the functions and classes that do it. [J]
 var byName = []nameRow{
 	{diagnose.Tidying, regexp.MustCompile(`(?i)(?:^|[._])(?:evict|prune|purge|rotate|expire)_?(?:old|oldest|stale|files?|cache|` +

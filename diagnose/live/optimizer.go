@@ -41,14 +41,47 @@ func (l filler) launchesMuch(in insideSteps) bool {
 }
 
 // findOptimizerLaunches tells of an optimizer that takes a good part of a step, in which the device waits for launches.
+// The hook times those of PyTorch. Of others the launching thread's samples tell.
 func (l filler) findOptimizerLaunches(in insideSteps) (diagnose.Finding, bool) {
-	if !l.launchesMuch(in) || !(in.optimizer >= manyLaunches) {
-		return diagnose.Finding{}, false
-	}
 	f := diagnose.NewFinding(diagnose.FindingOptimizerLaunches)
+	f.Advice = diagnose.OptimizerLaunchesAdvice
+	line, share := l.ownOptimizer()
+	switch {
+	case !l.launchesMuch(in):
+		return f, false
+	case in.optimizer >= manyLaunches:
+	case share >= mostLaunches:
+		f.Source = line.Short()
+		f.Text = fmt.Sprintf("the device waits for launches, and %s of the time in which the loop launches lies in the step of "+
+			"the program's own optimizer (%s)", diagnose.WholePercent(share), line)
+		return f, true
+	default:
+		return f, false
+	}
 	f.Share, f.Saves = in.optimizer, min(in.optimizer, l.Parts.Host)
 	f.Text = fmt.Sprintf("the optimizer takes %s of a step (%s) in which the device waits for launches: it launches kernel "+
 		"after kernel", quantity.Percent(in.optimizer), quantity.AboutSeconds(in.optimizer*in.span))
-	f.Advice = diagnose.OptimizerLaunchesAdvice
 	return f, true
+}
+
+// mostLaunches is the share of the time in which the loop launches that lies in the step of the program's own optimizer,
+// from which it is worth a word. [J]
+const mostLaunches = 0.5
+
+// updates reports whether a line is in the step of an optimizer of the program's own.
+func updates(line diagnose.LoopLine) bool {
+	return line.Own.File != "" && optimizing.MatchString(line.Own.Function)
+}
+
+// ownOptimizer is the line on which an optimizer of the program's own launches most, and the share of all launches' time
+// that lies in its steps.
+func (l filler) ownOptimizer() (diagnose.LoopLine, float64) {
+	line, seconds := diagnose.BusiestFunction(l.LoopLines.Lines, func(line diagnose.LoopLine) bool {
+		return line.Kind == diagnose.Launching && updates(line)
+	})
+	all := l.LoopLines.SecondsOf(diagnose.Launching)
+	if l.LoopLines.Looks < fewLooks || !(all > 0) {
+		return line, 0
+	}
+	return line, seconds / all
 }
