@@ -161,11 +161,17 @@ func riskOfLine(kind diagnose.Kind) Risk {
 	switch kind {
 	case diagnose.Drawing:
 		return SeedRisk
-	case diagnose.Simulating:
-		return LearningRisk
 	default:
 		return NoRisk
 	}
+}
+
+// mindOfLine is what to know before a line is made cheaper, by what the line does; "" nothing.
+func mindOfLine(kind diagnose.Kind) string {
+	if kind == diagnose.Simulating || kind == diagnose.Rendering || kind == diagnose.Acting {
+		return "whether there are several environments already: more of them than now alter training, more processes do not"
+	}
+	return ""
 }
 
 // leastGain is the speed-up below which a change is not advised: forecasts of

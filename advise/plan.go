@@ -2,6 +2,7 @@ package advise
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -243,7 +244,7 @@ func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
 		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(share))),
-		Notes:    []string{line.Kind.Advice()}, Kind: line.Kind,
+		Notes:    []string{line.Kind.Advice()}, Kind: line.Kind, Mind: mindOfLine(line.Kind),
 	}
 	if line.Kind == diagnose.DeviceWait {
 		fix.Title = "wait for the device less often, and for more at once: " + line.String() + a.otherReads(line)
@@ -389,7 +390,7 @@ func (a adviser) ownMixture() []Fix {
 	return []Fix{{
 		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code,
 		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/lines.Seconds))), Risk: riskOfLine(line.Kind),
-		Notes: []string{line.Kind.Advice()},
+		Notes: []string{line.Kind.Advice()}, Mind: mindOfLine(line.Kind),
 	}}
 }
 
@@ -538,9 +539,14 @@ func (a adviser) inWords() Plan {
 	}
 	if lines := a.verdict.Measured.LoopLines; lines.Acting > 0 && lines.Looks >= diagnose.FewLooks &&
 		lines.Acting >= leastOwn*lines.Seconds {
-		fix.Title = "play several environments at once, and step one half of them while the device chooses for the other: " +
-			"what follows an action cannot be prepared before it"
+		fix.Title = "let the policy choose for several environments in one pass, if it chooses for one: what follows an action " +
+			"cannot be prepared before it"
 		fix.Risk, fix.Notes = LearningRisk, nil
+		if slices.ContainsFunc(lines.Lines, ofSeveral) {
+			fix.Title = "step one half of the environments while the device chooses what the other half does: what follows an action " +
+				"cannot be prepared before it"
+			fix.Risk, fix.Mind = NoRisk, "whether the policy learns between two steps: then half of the actions come from an earlier one"
+		}
 	}
 	if !worthIt(fix.Forecast) { // the host's work is too long to hide: several have to do it
 		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())
@@ -548,6 +554,15 @@ func (a adviser) inWords() Plan {
 	plan := a.besideOwnLine(fix)
 	plan.Fixes = append(a.batchInputs(a.costs.Window.Samples()), plan.Fixes...)
 	return plan
+}
+
+// severalEnvironments matches functions that step a set of environments, by how programs and libraries call them. [J]
+var severalEnvironments = regexp.MustCompile(`(?i)vec(?:tor(?:ized?)?)?_?env|(?:^|[._])envs(?:$|[._])|env_?pool`)
+
+// ofSeveral reports whether a line steps a set of environments.
+func ofSeveral(line diagnose.LoopLine) bool {
+	return strings.HasPrefix(line.Call.File, "gymnasium/vector/") ||
+		severalEnvironments.MatchString(line.Own.Function+" "+line.Call.File+" "+line.Call.Function)
 }
 
 // others are the settings by which other loaders do more at a time, in their own words.

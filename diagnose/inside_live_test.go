@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -145,6 +146,46 @@ func TestTensorsMadeOnTheHost(t *testing.T) {
 			if most := 1 - v.Measured.Util; f.Name == diagnose.FindingHostTensors && f.Saves > most+1e-9 {
 				t.Errorf("%+v: %g is saved, and kernels leave %g", c, f.Saves, most)
 			}
+		}
+	}
+}
+
+// What a matcher copies comes from the device: no tensors of the host are said to be made there.
+func TestCopiesOfResults(t *testing.T) {
+	for function, want := range map[string]bool{"Model.positions": true, "HungarianMatcher.costs": false, "post_process": false} {
+		run := looked(t, "blocking-copies", func(in recording.Inside) recording.Inside {
+			in.Copies, in.CopyBytes, in.Pageable, in.Copy = n(7), n(24e6), n(23e6), in.Span/4
+			return in
+		})
+		l, pinned := &run.Facts.Loaders[0], true
+		l.Tensors, l.BatchBytes, l.Pinned = 2, 1e6, &pinned
+		subject := fmt.Sprintf("process/%d;loop", l.PID)
+		run.Series = append(run.Series, recording.Series{
+			Signal: recording.FetchLooks, Subject: subject, T: []float64{0, run.End()}, V: []float64{0, 1000},
+		}, recording.Series{
+			Signal: recording.FetchStack, Subject: subject + ";asleep;/t.py:9 " + function + ";stoker/emulated.py:201 Device.copy",
+			T: []float64{0, run.End()}, V: []float64{0, 20},
+		})
+		v := judge.Judge(run)
+		if got := v.Has(diagnose.FindingHostTensors); got != want {
+			t.Errorf("%s: named %t", function, got)
+		}
+		if !want && v.Has(diagnose.FindingPageableCopies) {
+			t.Errorf("%s: %v", function, v.Findings)
+		}
+	}
+}
+
+// Many reads are what a device idles for if the host would launch ahead of it without them. A host with more work of its
+// own than the device launches too slowly all the same.
+func TestReadsThatDrainTheQueue(t *testing.T) {
+	for held, want := range map[float64]diagnose.Class{0.95: diagnose.CPUBound, 0.7: diagnose.LaunchBound} {
+		run := looked(t, "small-launches", func(in recording.Inside) recording.Inside {
+			in.Launches, in.Syncs, in.SyncTime = n(400), n(45), n(held*in.Span)
+			return in
+		})
+		if v := judge.Judge(run); v.Class != want {
+			t.Errorf("waits of %v: %s, %v, util %v", held, v.Class, v.Evidence, v.Measured.Util)
 		}
 	}
 }

@@ -144,6 +144,9 @@ const (
 	Copying    Kind = "copying" // to the device, in which the thread waits if memory is pageable
 )
 
+// OfResults are the kinds of work on what the device computed: what a program copies there comes from the device.
+var OfResults = []Kind{Assigning, Afterwards, Metrics}
+
 // OfDevice are the kinds of calls of the device's library: they wait for it, or give it work.
 var OfDevice = []Kind{DeviceWait, Launching, Copying}
 
@@ -312,7 +315,7 @@ var kindWords = map[Kind][2]string{
 	Acting: {
 		"a policy is asked what to do next",
 		"several environments (games, tables) at a time, so that one pass of the policy has a batch of states, and one read " +
-			"of the device is for all of them. That changes in which order experience comes",
+			"of the device is for all of them. More of them than now change in which order experience comes",
 	},
 	Rewarding: {
 		"rewards are computed on the host",
@@ -343,15 +346,16 @@ var kindWords = map[Kind][2]string{
 	},
 	Simulating: {
 		"an environment makes its steps",
-		"several environments at a time in worker processes (gymnasium.vector.AsyncVectorEnv), each with several if " +
-			"a step is short, so that one pass of the policy has a batch of states, or environments of whole " +
-			"arrays, on the device. Either changes in which order experience comes",
+		"environments that are stepped one after the other: each in a worker process, all in lockstep " +
+			"(gymnasium.vector.AsyncVectorEnv), several in one if a step is short. That changes no experience. Only one: " +
+			"several at a time, so that one pass of the policy has a batch of states. Or environments of whole arrays, " +
+			"on the device",
 	},
 	Rendering: {
 		"an environment draws its pictures",
 		"draw none that nobody uses (render_mode=None): step() gives the state. What somebody looks at: every so many episodes. " +
-			"What the policy sees: in the size that it takes, and several environments in worker processes " +
-			"(gymnasium.vector.AsyncVectorEnv), which changes in which order experience comes",
+			"What the policy sees: in the size that it takes, and environments in worker processes " +
+			"(gymnasium.vector.AsyncVectorEnv)",
 	},
 	Video: {
 		"frames of a video are decoded",
@@ -387,8 +391,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Assigning: {
 		"predictions and targets are matched on the host",
-		"one matrix of costs for the whole batch, computed on the device and copied once, then scipy's linear_sum_assignment, which is " +
-			"compiled, in threads. Or match on the device (topk, a greedy or an auction algorithm), which may match other pairs",
+		"compute and clean the costs on the device, split them there, and copy only the part that each picture needs, its own targets, " +
+			"all in one smaller copy. Then scipy's linear_sum_assignment, which is compiled, in threads. Or match on the device " +
+			"(topk, a greedy or an auction algorithm), which may match other pairs",
 	},
 	Masks: {
 		"masks or positions that the model uses are made",

@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/live"
 	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
@@ -170,12 +171,6 @@ func ringEvidence(c *diagnose.Case) []diagnose.Evidence {
 // how little the device can have waited; a longer one may be covered.
 const littleWait = 0.03
 
-// heldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
-const heldMuch = 0.3
-
-// heldSaves is the share of a step that the device idles with it at least. [J] A gain of a tenth: less is not advised.
-const heldSaves = 1.0 / 11
-
 // standsOut returns the class of a finding that has much of a live run's steps where no rule decides, and its evidence.
 func standsOut(c *diagnose.Case) (diagnose.Class, []diagnose.Evidence) {
 	if held := findHeld(c); held != nil {
@@ -183,14 +178,14 @@ func standsOut(c *diagnose.Case) (diagnose.Class, []diagnose.Evidence) {
 	}
 	for _, f := range c.Findings {
 		copied := f.Name == diagnose.FindingHostTensors || f.Name == diagnose.FindingPageableCopies
-		if copied && f.Share >= heldSaves && f.Share >= c.Idle {
+		if copied && f.Share >= live.HeldSaves && f.Share >= c.Idle {
 			signal := diagnose.SignalPageable
 			if f.Name == diagnose.FindingHostTensors {
 				signal = diagnose.SignalHostTensors
 			}
 			return diagnose.TransferBound, diagnose.AddEvidence(nil, f.Share, "ratio", signal, "%s", f.Text)
 		}
-		if f.Name == diagnose.FindingLaunchBound && f.Share >= heldMuch {
+		if f.Name == diagnose.FindingLaunchBound && f.Share >= live.HeldMuch {
 			return diagnose.LaunchBound, diagnose.AddEvidence(nil, f.Share, "ratio", "step.launches", "%s", f.Text)
 		}
 	}
@@ -203,7 +198,7 @@ const mostRestarts = 0.9
 // restarting returns the evidence that processes start again and again for much of a run; nil if they do not.
 func restarting(c *diagnose.Case) []diagnose.Evidence {
 	r := c.Restarts
-	if !(r.Share >= heldMuch) {
+	if !(r.Share >= live.HeldMuch) {
 		return nil
 	}
 	of := "all"
@@ -225,9 +220,9 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 		switch {
 		case f.Name == diagnose.FindingInterpreterLock:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalInterpreter, "%s", f.Text)
-		case f.Name == diagnose.FindingHiddenSync && f.Share >= heldMuch && f.Saves >= heldSaves:
+		case f.Name == diagnose.FindingHiddenSync && f.Share >= live.HeldMuch && f.Saves >= live.HeldSaves:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s", f.Text)
-		case f.Name == diagnose.FindingManyReads && f.Share >= heldMuch && c.Idle-stat.Or(c.Stall, 0) >= heldSaves:
+		case f.Name == diagnose.FindingManyReads && f.Share >= live.HeldMuch && c.Idle-stat.Or(c.Stall, 0) >= live.HeldSaves:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s: %s of the time at most",
 				f.Text, quantity.Percent(c.Idle-stat.Or(c.Stall, 0)))
 		}

@@ -98,7 +98,9 @@ func (l filler) fillParts() {
 		p.Exchange = max(p.Exchange, min(in.exchange, 1-stall-p.Copies-p.Queued))
 		if gap := rest * in.span / in.Launches; in.Launches >= fewLaunches && gap < noLaunch &&
 			!(gap >= slowLaunch && l.worksBesideLaunches()) {
-			p.Host, rest = rest, 0
+			if !l.drainsQueue(in) {
+				p.Host, rest = rest, 0
+			}
 		} else if in.Launches > 0 {
 			p.Long, rest = rest, 0
 		}
@@ -112,6 +114,19 @@ func (l filler) fillParts() {
 	if ok {
 		l.fillInside(in)
 	}
+}
+
+// HeldMuch is the share of a step that waiting for the device takes, from which it is named where no rule decides. [J]
+const HeldMuch = 0.3
+
+// HeldSaves is the share of a step that the device idles with it at least. [J] A gain of a tenth: less is not advised.
+const HeldSaves = 1.0 / 11
+
+// drainsQueue reports whether many waits for the device in a step are why it idles: without them the host takes less
+// time for a step than the device, and would launch ahead of it.
+func (l filler) drainsQueue(in insideSteps) bool {
+	return in.Syncs >= diagnose.ManySyncs && in.SyncTime >= HeldMuch*in.span &&
+		l.Idle-stat.Or(l.Stall, 0) >= HeldSaves && in.span-in.SyncTime < l.Util*in.span
 }
 
 // fillInside takes what rules ask of the inside of steps.
@@ -205,6 +220,10 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		out = append(out, launches)
 	}
 	made, makesTensors := l.findHostTensors(in)
+	results := l.copiesResults()
+	if results { // which are no tensors of the host's
+		makesTensors = false
+	}
 	switch {
 	case onCPU:
 	case in.Syncs >= diagnose.ManySyncs && (held || idle >= diagnose.LaunchTrigger):
@@ -239,6 +258,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	switch {
 	case makesTensors:
 		out = append(out, made)
+	case results && l.pins():
 	case in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && (!small || !l.pins()): // not the small ones
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = l.measureCopies(in), l.measureCopies(in)
@@ -276,6 +296,15 @@ func (l filler) findHostTensors(in insideSteps) (diagnose.Finding, bool) {
 		quantity.AboutBytes(d.BatchBytes), quantity.Percent(f.Share))
 	f.Advice = diagnose.TinyCopiesAdvice
 	return f, true
+}
+
+// copiesResults reports whether most of the launching thread's time in copies is where the program works on what the
+// device computed. A log that tells no direction counts such copies with those to the device.
+func (l filler) copiesResults() bool {
+	line, _ := diagnose.BusiestFunction(l.LoopLines.Lines, func(line diagnose.LoopLine) bool {
+		return line.Kind == diagnose.Copying && line.Own.File != ""
+	})
+	return line.Own.File != "" && slices.Contains(diagnose.OfResults, kindOfNames([]recording.Place{line.Own}))
 }
 
 // pins reports whether the judged loader's batches are known to be tensors in page-locked memory.
