@@ -43,15 +43,24 @@ func (a adviser) handOver() (Fix, string) {
 	return fix, ""
 }
 
+// asleepSampler is what to do about a sampler that waits for files or servers in the launching thread.
+const asleepSampler = "it waits there for each sample, and the loop with it. What the sampler needs of each sample (its shape, its " +
+	"length, its class) is the same in every epoch: find it once, before training, and keep it in an array or a file. Or " +
+	"draw the indices ahead in a thread"
+
 // sampler proposes a cheaper sampler, if workers wait for the indices that it draws in the launching thread.
 func (a adviser) sampler() (Fix, string) {
 	if !a.isSaidOf(diagnose.SignalSampler) {
 		return Fix{}, ""
 	}
 	line := a.busiestOf(diagnose.Sampling)
+	advice := diagnose.Sampling.Advice()
+	if line.Asleep > line.Seconds/2 {
+		advice = asleepSampler
+	}
 	return Fix{
 		Name: diagnose.SlowTransform, Title: "make the sampler cheaper: " + line.String(), Kind: diagnose.Sampling,
-		Effort: Code, Risk: NoRisk, Cause: true, Notes: []string{diagnose.Sampling.Advice()},
+		Effort: Code, Risk: NoRisk, Cause: true, Notes: []string{advice},
 		Forecast: a.atMost(atRemoval(a.verdict.Stall)),
 	}, ""
 }

@@ -53,6 +53,8 @@ func (a adviser) leadWith(plan Plan) Plan {
 	case diagnose.RowEdge:
 		if !lead.IsOwnWork() {
 			a.bridgeEpochs(&fix, lead)
+		} else if lead.MakesAnew() {
+			fix.Mind = "whether it is the same in every epoch"
 		} else if lead.Line.Kind != diagnose.Iterating && lead.Line.Kind != diagnose.Sampling {
 			fix.Mind = "whether training goes on by what comes of it (early stopping, a schedule)"
 		}
@@ -104,6 +106,9 @@ func (a adviser) shortenOwn(plan Plan) Plan {
 
 // mindOfRow is what to know before a row is made shorter; "" nothing.
 func mindOfRow(r diagnose.Row) string {
+	if mind := mindOfLine(r.Line.Kind); mind != "" {
+		return mind
+	}
 	if r.Name == diagnose.RowCheckpoint || r.Line.Kind == diagnose.Saving || r.Line.Kind == diagnose.SaveQueue {
 		return "how much work may be lost: a run that fails loses all since its last checkpoint"
 	}

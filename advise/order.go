@@ -18,7 +18,10 @@ func (a adviser) outOfOrder() (Fix, string) {
 	fix := Fix{
 		Name: string(stoker.InOrder), Title: "give batches as they get ready: few slow ones hold the others up",
 		Effort: Flag, Risk: SeedRisk, Cause: true,
-		Mind: "whether training may see batches in another order from run to run: each is still seen once an epoch",
+		Mind: "whether training may see batches in another order from run to run",
+	}
+	if l := a.judgedLoader(); a.costs.EpochSteps > 0 || l != nil && !l.Iterable {
+		fix.Mind += ": each is still seen once an epoch"
 	}
 	fix.Changes = []stoker.Change{a.makeChange(stoker.InOrder, false)}
 	fix.Forecast = a.forecast(fix.Changes...)

@@ -111,6 +111,57 @@ func TestNothingAheadOfAnAction(t *testing.T) {
 	}
 }
 
+// Halves of the environments take turns only where there are several, which alters nothing. More of them than now do.
+func TestTurnsOfSeveralEnvironments(t *testing.T) {
+	for function, several := range map[string]bool{"Envs.step": true, "SubprocVecEnv.step_wait": true, "Breakout.step": false} {
+		a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Idle: 0.45}}
+		step := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 1, Function: function}, Kind: diagnose.Simulating}
+		a.verdict.Measured.LoopLines = diagnose.LoopLines{
+			Lines: []diagnose.LoopLine{{Line: step, Seconds: 3}}, Seconds: 10, Looks: 400, Acting: 5,
+		}
+		for _, f := range a.inWords().Fixes {
+			half := strings.HasPrefix(f.Title, "step one half")
+			if half && !several || f.Name == "input-ahead" && (f.Risk == LearningRisk) == several {
+				t.Errorf("%s: %+v", function, f)
+			}
+			if f.Kind == diagnose.Simulating && (f.Risk != NoRisk || f.Mind == "") {
+				t.Errorf("%s: %+v", function, f)
+			}
+		}
+	}
+}
+
+// Workers that wait for a sampler keep up: cheaper samples gain nothing. A sampler that waits is not told of tensors.
+func TestWorkersThatWaitForASampler(t *testing.T) {
+	for asleep, tensors := range map[float64]bool{0: true, 9: false} {
+		a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Stall: 0.4, Idle: 0.4}}
+		a.verdict.Evidence = []diagnose.Evidence{{Signal: diagnose.SignalSampler}}
+		line := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 1, Function: "read"}, Kind: diagnose.Sampling}
+		a.verdict.Measured.LoopLines.Lines = []diagnose.LoopLine{{Line: line, Seconds: 10, Asleep: asleep}}
+		fix, _ := a.sampler()
+		if strings.Contains(fix.Notes[0], "tolist") != tensors || !strings.Contains(fix.Notes[0], "find it once") {
+			t.Errorf("asleep %v s: %v", asleep, fix.Notes)
+		}
+		a.verdict.Findings = []diagnose.Finding{{Name: diagnose.SlowTransform}}
+		a.verdict.Lines = []diagnose.Line{{Own: line.Own, Kind: diagnose.Waits, Share: stoker.Exactly(0.9)}}
+		if slow, _ := a.slow(); slow.Name != "" {
+			t.Errorf("cheaper samples are advised: %+v", slow)
+		}
+	}
+}
+
+// A stream without an end has no epochs in which each sample is seen.
+func TestOrderOfAnEndlessStream(t *testing.T) {
+	for epoch, want := range map[float64]bool{0: false, 50: true} {
+		a := adviser{run: &recording.Run{Facts: recording.Facts{Loaders: []recording.Loader{{Iterable: true}}}}}
+		a.verdict.Class, a.costs.Workers, a.costs.EpochSteps = diagnose.SlowSamples, 2, epoch
+		a.base.Settings = stoker.Settings{stoker.InOrder: true}
+		if fix, _ := a.outOfOrder(); strings.Contains(fix.Mind, "once an epoch") != want {
+			t.Errorf("epochs of %v steps: %q", epoch, fix.Mind)
+		}
+	}
+}
+
 // Where no step was seen, a second worker at most doubles what one does, and a line with most of the work comes first.
 func TestWorkersWithoutSteps(t *testing.T) {
 	a := adviser{run: &recording.Run{Facts: recording.Facts{Loaders: []recording.Loader{{}}}}}

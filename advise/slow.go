@@ -80,7 +80,7 @@ const mostOfBatch = 0.5
 func (a adviser) slow() (Fix, string) {
 	at := slices.IndexFunc(a.verdict.Findings,
 		func(f diagnose.Finding) bool { return f.Name == diagnose.SlowTransform })
-	if at < 0 || a.mostlyCollates() { // collate says that
+	if at < 0 || a.mostlyCollates() || a.isSaidOf(diagnose.SignalSampler) { // collate says that, or workers keep up
 		return Fix{}, ""
 	}
 	line := a.verdict.Lines[0]

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"math"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 )
@@ -27,6 +28,9 @@ func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
 const (
 	SlowStartAdvice = "do it once, and keep what it finds in a file that later starts read. To measure or count, " +
 		"a part of the data is enough"
+	// SlowScanAdvice is that of a start that fetches samples themselves, as a sampler that sorts them by length.
+	SlowScanAdvice = "it fetches samples before the first step. What it looks for in each (its length, its class): find it " +
+		"once, and keep it in a file or a column that later starts read. A mean or a count: of a part of the samples"
 	BesideAdvice = "if it is not needed each time: less often, on fewer samples, or in larger batches"
 	// EvaluateOnAllAdvice is what to do about one rank that evaluates while the others wait.
 	EvaluateOnAllAdvice = "evaluate on all ranks, each on its part of the samples, and add up the sums (all_reduce). Or on " +
@@ -35,6 +39,14 @@ const (
 	LateWorkAdvice = "do it in a process without a GPU, from what was saved, so that another job has the GPU meanwhile. " +
 		"In this one: in several worker processes, or by calls on whole arrays"
 )
+
+// AdviseStart is what to do about a line that works for long before the first step.
+func AdviseStart(line Line) string {
+	if name := line.Own.Function; strings.HasSuffix(name, "__getitem__") || strings.HasSuffix(name, "__getitems__") {
+		return SlowScanAdvice
+	}
+	return SlowStartAdvice
+}
 
 // InterpreterAdvice is what to do about a thread that holds Python's interpreter lock.
 const InterpreterAdvice = "run what the other threads compute in a process of its own (multiprocessing, subprocess), or less " +

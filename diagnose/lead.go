@@ -21,6 +21,7 @@ type Lead struct {
 	Ranks  bool    // several ranks train
 	Steps  bool    // the class of the steps says of what they lose by themselves
 	Passes bool    // the run never trains
+	Alone  bool    // one rank evaluates, and the others do not
 	Beside string  // what else a reader has to know: who has the cores; "" nothing
 }
 
@@ -170,16 +171,32 @@ func ofTorchSampler(function string) string {
 // shareOut is said beside what a program of several ranks does every so many steps.
 const shareOut = ". If one rank does it while the others wait: share it out over the ranks"
 
+// atMaking are kinds of a constructor's lines at the edge of an epoch whose work gives the same in the next one.
+var atMaking = append([]Kind{Pausing, Disk, Reading, Uploading, Queries, Growing, OfLists}, onceAtEdges...)
+
+// MakesAnew reports whether objects that the program makes for each epoch read or compute what they hold.
+func (l *Lead) MakesAnew() bool {
+	constructs := strings.HasSuffix(recording.Place{Function: l.Line.Own.Function}.Outer(), "__init__")
+	return l.Name == RowEdge && constructs && slices.Contains(atMaking, l.Line.Kind)
+}
+
 // Advice is what to do, in the program's own terms; "" if only the settings tell.
 func (l *Lead) Advice() string {
 	if l.Name == RowStartUp && l.IsOwnWork() {
-		return SlowStartAdvice
+		return AdviseStart(l.Line)
 	}
 	if l.Name == RowEdge && l.isOnDevice() {
 		return BesideAdvice
 	}
+	if l.Name == RowEvaluation && l.Alone {
+		return EvaluateOnAllAdvice
+	}
 	if l.Name == RowEvaluation && math.IsNaN(l.Idle) {
 		return BesideAdvice + ". Metrics of the training set: add them up while it trains, instead of a second pass"
+	}
+	if l.MakesAnew() {
+		return "each epoch makes it again: load it once before the epochs and keep it, a data set with its loader. What " +
+			"differs from epoch to epoch: load the next one in a thread while this one trains"
 	}
 	if l.Name == RowEdge && slices.Contains(onceAtEdges, l.Line.Kind) {
 		return "if it needs what the epoch trained, as an evaluation or a report: by calls on whole arrays (NumPy, torch) " +

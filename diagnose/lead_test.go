@@ -59,6 +59,37 @@ func TestAlreadyOnceAnEpoch(t *testing.T) {
 	}
 }
 
+// What a constructor reads at each epoch's edge is made once and kept. Other work there may need what the epoch trained.
+func TestMadeAnewForEachEpoch(t *testing.T) {
+	for function, want := range map[string]bool{"Clips.__init__": true, "Clips.__init__.<locals>.<listcomp>": true, "report": false} {
+		for _, kind := range []Kind{Pausing, LoopReads, Preparing, Disk} {
+			l := Lead{Row: Row{Name: RowEdge, Line: Line{Kind: kind, Own: recording.Place{File: "/t.py", Line: 3, Function: function}}}}
+			if got := strings.Contains(l.Advice(), "load it once before the epochs and keep it"); got != want {
+				t.Errorf("%s, %s: %s", function, kind, l.Advice())
+			}
+		}
+	}
+}
+
+// One rank that evaluates while the others wait shares the samples out.
+func TestEvaluationOfOneRankIsShared(t *testing.T) {
+	for _, alone := range []bool{true, false} {
+		l := Lead{Row: Row{Name: RowEvaluation, Idle: math.NaN(), Line: Line{Kind: DeviceWait}}, Alone: alone}
+		if got := l.Advice() == EvaluateOnAllAdvice; got != alone {
+			t.Errorf("alone %t: %s", alone, l.Advice())
+		}
+	}
+}
+
+// A start that fetches samples needs what it looks for from all of them: no part of the data is enough.
+func TestStartThatFetchesSamples(t *testing.T) {
+	for function, want := range map[string]string{"Speech.__getitem__": SlowScanAdvice, "read_index": SlowStartAdvice} {
+		if got := AdviseStart(Line{Own: recording.Place{File: "/t.py", Line: 3, Function: function}}); got != want {
+			t.Errorf("%s: %s", function, got)
+		}
+	}
+}
+
 // A line with next to none of a row's samples says nothing of it.
 func TestLittleOfARowIsNotSaid(t *testing.T) {
 	l := Lead{Row: Row{Name: RowCheckpoint, Seconds: 13, Share: 0.6, LineShare: 0.01, Line: Line{Own: recording.Place{File: "/t.py", Line: 3}}}, Every: math.NaN()}

@@ -31,7 +31,9 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	v.Scores, v.Questions, v.Evidence = answers.Scores, answers.Questions, answers.Evidence
 	settleStall(c, v.Class)
 	v.Measured, v.Ledger = c.Measured, ledger.Fill(run, c)
-	v.Lead = ledger.FindLead(v.Ledger, c, v.Class)
+	if v.Lead = ledger.FindLead(v.Ledger, c, v.Class); v.Lead != nil && v.Lead.Name == diagnose.RowEvaluation {
+		v.Lead.Alone = ledger.EvaluatesAlone(run, c, v.Lead.Row)
+	}
 	if v.Headline() == diagnose.WaitsOutside {
 		c.Findings = slices.DeleteFunc(c.Findings, live.OfLoopsAlone)
 	}

@@ -41,7 +41,7 @@ func FindSlowStart(l diagnose.Ledger) []diagnose.Finding {
 	f := diagnose.NewTextFinding(diagnose.FindingSlowStart, fmt.Sprintf(
 		"the first step comes after %s. %s of that are work of the program's own, at %s%s",
 		quantity.AboutSeconds(start.Seconds), diagnose.WholePercent(start.OwnShare), start.Line.String(), most))
-	f.Source, f.Advice = start.Line.Where().String(), diagnose.SlowStartAdvice
+	f.Source, f.Advice = start.Line.Where().String(), diagnose.AdviseStart(start.Line)
 	f.Seconds, f.Share = start.Seconds*start.OwnShare, start.Share*start.OwnShare
 	return []diagnose.Finding{f}
 }
@@ -93,7 +93,7 @@ func FindBusyBeside(run *recording.Run, c *diagnose.Case, l diagnose.Ledger) (ou
 			besideNames[r.Name], quantity.Percent(r.Share), quantity.Percent(r.Busy/r.Seconds), r.Line.String()))
 		f.Source, f.Seconds, f.Share = r.Line.Where().String(), r.Seconds, r.Share
 		f.Advice = diagnose.BesideAdvice
-		if r.Name == diagnose.RowEvaluation && evaluatesAlone(run, c, r) {
+		if r.Name == diagnose.RowEvaluation && EvaluatesAlone(run, c, r) {
 			f.Text += ". The other ranks do not evaluate, and wait for this one"
 			f.Advice = diagnose.EvaluateOnAllAdvice
 		}
@@ -102,18 +102,19 @@ func FindBusyBeside(run *recording.Run, c *diagnose.Case, l diagnose.Ledger) (ou
 	return out
 }
 
-// evaluatesAlone reports whether samples find no other rank of the job in functions that evaluate, while this one does.
-func evaluatesAlone(run *recording.Run, c *diagnose.Case, r diagnose.Row) bool {
-	if len(r.Spans) == 0 {
-		return false
+// EvaluatesAlone reports whether samples find no other rank of the job in functions that evaluate, while this one does.
+// Of evaluation without spans, that is anywhere in the run.
+func EvaluatesAlone(run *recording.Run, c *diagnose.Case, r diagnose.Row) bool {
+	from, to, alone := 0.0, run.End(), false
+	if n := len(r.Spans); n > 0 {
+		from, to = r.Spans[0].From, r.Spans[n-1].To
 	}
-	alone := false
 	for _, p := range run.Facts.Processes {
 		if p.Role != recording.RoleTrainer || p.World < 2 || p.PID == c.Costs.Window.PID {
 			continue
 		}
-		seen := live.FindLoopLines(run, p.PID, r.Spans[0].From, r.Spans[len(r.Spans)-1].To)
-		if seen.Looks < diagnose.FewLooks || seen.Evaluating >= (1-mostlyEvaluates)*seen.Seconds {
+		seen := live.FindLoopLines(run, p.PID, from, to)
+		if seen.Looks < diagnose.FewLooks || seen.Evaluating >= (1-mostlyEvaluates)*min(seen.Seconds, r.Seconds) {
 			return false
 		}
 		alone = true
