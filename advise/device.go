@@ -77,8 +77,10 @@ func (a adviser) proposeBatchSize() (Fix, string) {
 	if !ok || !class.Is(diagnose.GPUBound) && class != diagnose.LaunchBound && class != diagnose.NetworkBound {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: string(stoker.BatchSize), Title: "more work per launch", Effort: Flag, Risk: a.riskOfBatches(),
-		Lossless: a.verdict.Grounds.Program == diagnose.Inference}
+	fix := Fix{
+		Name: string(stoker.BatchSize), Title: "more work per launch", Effort: Flag, Risk: a.riskOfBatches(),
+		Lossless: a.verdict.Grounds.Program == diagnose.Inference,
+	}
 	filled := fmt.Sprintf("PyTorch has reserved %s of the device's %s at most", quantity.AboutBytes(used),
 		quantity.AboutBytes(total))
 	if float64(fits) < leastRoom*float64(now) {

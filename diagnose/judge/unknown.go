@@ -222,7 +222,8 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalInterpreter, "%s", f.Text)
 		case f.Name == diagnose.FindingHiddenSync && f.Share >= live.HeldMuch && f.Saves >= live.HeldSaves:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s", f.Text)
-		case f.Name == diagnose.FindingManyReads && f.Share >= live.HeldMuch && c.Idle-stat.Or(c.Stall, 0) >= live.HeldSaves:
+		case f.Name == diagnose.FindingManyReads && f.Share >= live.HeldMuch &&
+			c.Idle-stat.Or(c.Stall, 0) >= live.HeldSaves:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s: %s of the time at most",
 				f.Text, quantity.Percent(c.Idle-stat.Or(c.Stall, 0)))
 		}

@@ -220,10 +220,6 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		out = append(out, launches)
 	}
 	made, makesTensors := l.findHostTensors(in)
-	results := l.copiesResults()
-	if results { // which are no tensors of the host's
-		makesTensors = false
-	}
 	switch {
 	case onCPU:
 	case in.Syncs >= diagnose.ManySyncs && (held || idle >= diagnose.LaunchTrigger):
@@ -258,7 +254,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	switch {
 	case makesTensors:
 		out = append(out, made)
-	case results && l.pins():
+	case l.pins() && l.copiesResults(): // not from the host
 	case in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && (!small || !l.pins()): // not the small ones
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = l.measureCopies(in), l.measureCopies(in)
@@ -284,7 +280,7 @@ func (l filler) measureCopies(in insideSteps) float64 {
 // tensors in its step, on the CPU.
 func (l filler) findHostTensors(in insideSteps) (diagnose.Finding, bool) {
 	d := l.judgedLoader()
-	if !l.pins() || in.copying < diagnose.SerialTrigger || in.Pageable < d.BatchBytes ||
+	if !l.pins() || l.copiesResults() || in.copying < diagnose.SerialTrigger || in.Pageable < d.BatchBytes ||
 		in.Copies < float64(d.Tensors+manyBeside) && in.Pageable < beyondTypes*d.BatchBytes {
 		return diagnose.Finding{}, false
 	}

@@ -64,8 +64,8 @@ func (l filler) findOptimizerLaunches(in insideSteps) (diagnose.Finding, bool) {
 	return f, true
 }
 
-// mostLaunches is the share of the time in which the loop launches that lies in the step of the program's own optimizer,
-// from which it is worth a word. [J]
+// mostLaunches is the share of the launches' time that lies in the step of the program's own optimizer, from which it
+// is worth a word. [J]
 const mostLaunches = 0.5
 
 // updates reports whether a line is in the step of an optimizer of the program's own.
@@ -73,8 +73,8 @@ func updates(line diagnose.LoopLine) bool {
 	return line.Own.File != "" && optimizing.MatchString(line.Own.Function)
 }
 
-// ownOptimizer is the line on which an optimizer of the program's own launches most, and the share of all launches' time
-// that lies in its steps.
+// ownOptimizer is the line on which an optimizer of the program's own launches most, and its steps' share of the time
+// of all launches.
 func (l filler) ownOptimizer() (diagnose.LoopLine, float64) {
 	line, seconds := diagnose.BusiestFunction(l.LoopLines.Lines, func(line diagnose.LoopLine) bool {
 		return line.Kind == diagnose.Launching && updates(line)
