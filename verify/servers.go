@@ -3,7 +3,7 @@ package verify
 import (
 	"fmt"
 	"math"
-	"path/filepath"
+	"path"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
@@ -82,7 +82,7 @@ func (o *Outcome) compareBusyServers(was, now group, promised stoker.Interval) b
 func (s observed) script() string {
 	for _, word := range s.run.Facts.Command[min(1, len(s.run.Facts.Command)):] {
 		if strings.HasSuffix(word, ".py") {
-			return filepath.Base(word)
+			return path.Base(word)
 		}
 	}
 	return ""
