@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -69,17 +70,7 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 	if n := len(d.Steps); n == 0 {
 		row(always, "window", report.FormatSpan(d.WindowLength())+", no steady steps")
 	} else {
-		each := ""
-		if n > 1 {
-			each = fmt.Sprintf(", %s each on the device", report.FormatSpan(d.WindowLength()/int64(n)))
-			if median := medianStep(d); n == 2 && differ(d.Steps) {
-				each = fmt.Sprintf(", %s and %s on the device", report.FormatSpan(d.Steps[0].To-d.Steps[0].From),
-					report.FormatSpan(d.Steps[1].To-d.Steps[1].From))
-			} else if math.Abs(float64(median)*float64(n)/float64(d.WindowLength())-1) > apart {
-				each += fmt.Sprintf(" in the mean, %s in the median", report.FormatSpan(median))
-			}
-		}
-		of := fmt.Sprintf("%d of %s%s", n, quantity.Many(d.Seen, "step"), each)
+		of := fmt.Sprintf("%d of %s%s", n, quantity.Many(d.Seen, "step"), lengthsText(d))
 		if !r.Run.Facts.MarksSteps() {
 			of = "no step could be told: all of it is taken as one"
 		}
@@ -102,23 +93,46 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 	return s
 }
 
-// medianStep returns the median length of a device's judged steps in nanoseconds.
-func medianStep(d *idle.Device) int64 {
-	lengths := make([]float64, len(d.Steps))
+// lengthsText says how long a device's judged steps are. A mean or a median is said only of steps most of which are like
+// it: those of two kinds are like neither.
+func lengthsText(d *idle.Device) string {
+	n := len(d.Steps)
+	if n < 2 {
+		return ""
+	}
+	lengths := make([]float64, n)
 	for i, s := range d.Steps {
 		lengths[i] = float64(s.To - s.From)
 	}
-	return int64(stat.Median(lengths))
+	mean, median := float64(d.WindowLength())/float64(n), stat.Median(lengths)
+	like := func(of float64) bool {
+		near := 0
+		for _, length := range lengths {
+			if math.Abs(length/of-1) <= muchApart {
+				near++
+			}
+		}
+		return 2*near > n
+	}
+	switch {
+	case n == 2 && math.Abs(lengths[1]/lengths[0]-1) > apart:
+		return fmt.Sprintf(", %s and %s on the device", spanText(lengths[0]), spanText(lengths[1]))
+	case !like(mean) && !like(median):
+		return fmt.Sprintf(", from %s to %s on the device", spanText(slices.Min(lengths)), spanText(slices.Max(lengths)))
+	case math.Abs(median/mean-1) > apart:
+		return fmt.Sprintf(", %s each on the device in the mean, %s in the median", spanText(mean), spanText(median))
+	}
+	return fmt.Sprintf(", %s each on the device", spanText(mean))
 }
 
-// differ reports whether the first of some steps is longer or shorter than the last: their mean is like neither.
-func differ(steps []idle.Step) bool {
-	first, last := steps[0], steps[len(steps)-1]
-	return math.Abs(float64(last.To-last.From)/float64(first.To-first.From)-1) > apart
-}
+func spanText(ns float64) string { return report.FormatSpan(int64(ns)) }
 
-// apart is the relative difference between mean and median from which both are printed. [J]
-const apart = 0.05
+// apart is the relative difference between mean and median from which both are printed, and muchApart that between a step
+// and one of them from which it is not like it. [J]
+const (
+	apart     = 0.05
+	muchApart = 0.25
+)
 
 // memoryText returns the peak of a device's memory; "" if unknown.
 func memoryText(g recording.GPU) string {

@@ -196,6 +196,27 @@ func TestAWholeRecordingIsNoStep(t *testing.T) {
 	}
 }
 
+// No one length is said of steps of two kinds: none of them has their mean.
+func TestStepsOfTwoKinds(t *testing.T) {
+	r := reported(tracedRun(1), operators.Options{})
+	d := r.JudgedDevice()
+	d.Steps = d.Steps[:10]
+	at := d.Steps[0].From
+	for i := range d.Steps {
+		length := int64(1_260_000)
+		if i%2 == 1 {
+			length *= 3
+		}
+		d.Steps[i].From, d.Steps[i].To = at, at+length
+		at += length
+	}
+	d.From, d.To = d.Steps[0].From, at
+	var b bytes.Buffer
+	if err := text.WriteTrace(&b, r, text.Style{}); err != nil || !strings.Contains(b.String(), "from 1.26 ms to 3.78 ms on") {
+		t.Errorf("no range of lengths in\n%s", b.String())
+	}
+}
+
 // Lines of prose, bars and lanes stay within a narrow page.
 func TestNarrowLanes(t *testing.T) {
 	for _, width := range []int{40, 60, 120} {

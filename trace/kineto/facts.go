@@ -357,7 +357,7 @@ func (m *merger) foreign() error {
 		case recording.ContainsAny(name, "CrRendererMain", "CrBrowserMain", "VizCompositorThread"):
 			return &ForeignError{
 				"a Chrome browser trace",
-				"only PyTorch profiler traces are read: record with torch.profiler",
+				browserHint,
 			}
 		}
 	}
@@ -370,7 +370,7 @@ func (m *merger) foreign() error {
 		if recording.ContainsAny(cat, "devtools", "blink", "v8", "loading", "toplevel", "netlog", "cc,", "gpu,") {
 			return &ForeignError{
 				"a Chrome browser trace",
-				"only PyTorch profiler traces are read: record with torch.profiler",
+				browserHint,
 			}
 		}
 	}
