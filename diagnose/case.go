@@ -35,6 +35,7 @@ type Case struct {
 	Once           Once       // what a program's start is made of
 	Recorder       float64    // share of the window that is idle because the host was recorded
 	Causes         []Cause    // of idle time, most first
+	LoneGap        float64    // seconds of the gap with most of the idle time, 0 if it is spread over several
 	GapEvidence    []Evidence
 	WarmUpEvidence []Evidence
 

@@ -285,6 +285,10 @@ func TestAStartIsToldByWhatItShows(t *testing.T) {
 				p.burst(100_000*float64(i), 90, 2, wgmma)
 			}
 		},
+		"one gap of 294 ms": func(p *tape) {
+			p.burst(0, 90, 10, wgmma)
+			p.burst(295_000, 90, 20, wgmma)
+		},
 	} {
 		p := newTape(hopper, "9.0")
 		write(p)

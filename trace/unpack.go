@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -166,6 +167,32 @@ var foreign = []struct{ magic, format, hint string }{
 // lfsPointer begins what Git LFS leaves instead of a file.
 const lfsPointer = "version https://git-lfs"
 
+// isSnapshot reports whether a pickle is one of torch.cuda.memory._dump_snapshot.
+func isSnapshot(start []byte) bool {
+	return len(start) > 0 && start[0] == 0x80 && (bytes.Contains(start, []byte("device_traces")) ||
+		bytes.Contains(start, []byte("segments")) && bytes.Contains(start, []byte("allocated_size")))
+}
+
+// foreignJSON are files in JSON of other kinds than a trace, by how they begin.
+var foreignJSON = []struct {
+	start        *regexp.Regexp
+	format, hint string
+}{
+	{
+		regexp.MustCompile(`^\[\s*\[\s*[0-9]{12,}[,\s]`), "torch.profiler's timeline of memory, without times of work",
+		"give the trace of the same recording: prof.export_chrome_trace(\"trace.json\")",
+	},
+	{
+		regexp.MustCompile(`^\{\s*"schema"[^\[]*"nodes"\s*:\s*\[`), "an execution trace (ExecutionTraceObserver, Chakra), " +
+			"without the device's work",
+		"give the trace that torch.profiler wrote of the same run",
+	},
+	{
+		regexp.MustCompile(`^\[?\s*\{\s*"cols"\s*:\s*\[`), "a table of XProf or of TensorBoard's profiler",
+		"give the .xplane.pb of the same recording",
+	},
+}
+
 // extensions are formats that only their names tell.
 var extensions = []struct{ suffix, format, hint string }{
 	{
@@ -234,6 +261,12 @@ func recogniseLines(file string, start []byte) error {
 
 // recognise refuses other formats than JSON, and names them if it knows them.
 func recognise(file string, start []byte) error {
+	if isSnapshot(start) {
+		return &unsupportedError{
+			file, "a snapshot of PyTorch's memory, without times of work",
+			"give the trace that torch.profiler wrote. https://pytorch.org/memory_viz shows snapshots",
+		}
+	}
 	for _, f := range foreign {
 		if bytes.HasPrefix(start, []byte(f.magic)) {
 			return &unsupportedError{file, f.format, f.hint}
@@ -250,6 +283,11 @@ func recognise(file string, start []byte) error {
 		name = strings.TrimSuffix(name, packed)
 	}
 	if isJSON(start) {
+		for _, f := range foreignJSON {
+			if f.start.Match(trimSpaces(start)) {
+				return &unsupportedError{file, f.format, f.hint}
+			}
+		}
 		return nil
 	}
 	if xplane.IsStart(start) {
@@ -259,6 +297,11 @@ func recognise(file string, start []byte) error {
 		}
 	}
 	text := trimSpaces(start)
+	if strings.HasSuffix(name, "_stats.pb") || strings.HasSuffix(name, "_page.pb") {
+		return &unsupportedError{
+			file, "a table of TensorFlow's profiler, without times of work", "give the .xplane.pb that lies beside it",
+		}
+	}
 	for _, e := range extensions {
 		if strings.HasSuffix(name, e.suffix) {
 			return &unsupportedError{file, e.format, e.hint}

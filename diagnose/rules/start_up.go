@@ -33,8 +33,10 @@ var startUp = Rule{
 const (
 	signalOnce = "trace.once"
 	signalGaps = "trace.gaps"
+	signalLone = "trace.gap"
 	onceText   = "That is done once, before the steps that come again. Those are not in the file."
 	gapsText   = "Few kernels run between long gaps. Nothing in the file shows that such gaps come again."
+	loneText   = "One long gap takes most of the time. Nothing in the file shows that it comes again."
 )
 
 // startText is the text of a start whose evidence has this signal.
@@ -44,6 +46,8 @@ func startText(signal string) string {
 		return onceText
 	case signalGaps:
 		return gapsText
+	case signalLone:
+		return loneText
 	}
 	return startUp.Text
 }
@@ -65,7 +69,15 @@ func (c *inquiry) whatStarts() (what, signal string) {
 			other = max(other, cause.Share)
 		}
 	}
+	lone := ""
+	if c.LoneGap > 0 {
+		lone = "one gap of " + quantity.AboutSeconds(c.LoneGap)
+	}
 	switch {
+	case first < max(other, hidden) && other < hidden && lone != "":
+		return lone + " in which the file does not tell what the host does", signalLone
+	case first < other && lone != "":
+		return lone + " in which the host works", signalLone
 	case first < max(other, hidden) && other < hidden:
 		return "gaps in which the file does not tell what the host does", signalGaps
 	case first < other:

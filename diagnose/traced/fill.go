@@ -163,6 +163,11 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 	}
 	c.RankLateBy, c.Causes, c.GapEvidence = t.measureLate(), t.listCauses(), t.describeGaps()
 	c.WarmUpEvidence = t.describePlace(idle.WarmUp)
+	for _, place := range t.d.Places {
+		if gap := place.To - place.From; 2*gap > t.d.Idle {
+			c.LoneGap = toSeconds(gap)
+		}
+	}
 }
 
 // A few pieces of work tell what limits a program if they take long and the device does little else. [J]

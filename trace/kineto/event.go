@@ -160,6 +160,7 @@ type batch struct {
 	sizes   []sizeRecord
 	memory  []memoryRecord
 	events  int64
+	phased  int64
 	dropped [numWhy]int64
 	lost    int64            // of dropped, work of a device with an impossible time
 	strange map[string]int64 // events by unknown category

@@ -334,6 +334,9 @@ const (
 	FilesHint  = "record the training with torch.profiler, or run it under stoker observe"
 )
 
+// browserHint is what to record instead of a browser's own events.
+const browserHint = "it has nothing of a GPU's work: record the program that uses it, with torch.profiler or nsys profile"
+
 // OtherTrace begins the words for a file that no known program wrote.
 const OtherTrace = "a Chrome trace without events of PyTorch's profiler"
 
@@ -404,9 +407,22 @@ func (m *merger) foreign() error {
 	if len(m.damage) > 0 || s.events == 0 {
 		return &SyntaxError{m.offset, "no event of PyTorch's profiler was found before the end of the file"}
 	}
+	if s.phased == 0 {
+		return &ForeignError{
+			"JSON of another kind: no entry of its list is an event (none has a phase, \"ph\")",
+			"give the file that torch.profiler wrote, or a profiler's own export",
+		}
+	}
+	if slices.Contains(s.names, "HCCL") {
+		return &ForeignError{
+			"a timeline of Ascend's collectives (HCCL) alone",
+			"give the trace_view.json or msprof_*.json of the same recording, which hold the device's work",
+		}
+	}
 	what := OtherTrace
 	if cats := s.strangest(); len(cats) > 0 {
 		what += fmt.Sprintf(" (its categories: %.60q)", cats[:min(3, len(cats))])
 	}
-	return &ForeignError{what, "record PyTorch with torch.profiler, and other programs with nsys profile"}
+	return &ForeignError{what, "record PyTorch with torch.profiler, and other programs with the profiler of the " +
+		"device's maker (nsys profile, rocprofv3, msprof)"}
 }

@@ -81,6 +81,9 @@ func (s *scanner) classOf(cat []byte) class {
 func (s *scanner) keepEvent(out *batch) {
 	e := &s.e
 	out.events++
+	if e.ph != 0 {
+		out.phased++
+	}
 	switch e.ph {
 	case 'X':
 		s.keepSpan(e, out)

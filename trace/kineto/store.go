@@ -29,6 +29,7 @@ type recordStore struct {
 	held   map[int32]memoryRecord // by device, the most of it
 
 	events  int64
+	phased  int64 // of them, those with a phase, as events of a trace have
 	dropped [numWhy]int64
 	lost    int64 // of dropped, work of a device with an impossible time
 	strange map[string]int64
@@ -145,6 +146,7 @@ func (s *recordStore) addRest(b *batch, t *indexTables, name func(int32) int32) 
 		s.sizes[z.corr] = z.bytes
 	}
 	s.events += b.events
+	s.phased += b.phased
 	s.lost += b.lost
 	s.stop = max(s.stop, b.stop)
 	for i, n := range b.dropped {

@@ -93,7 +93,7 @@ func (r *reader) warnOfCut() {
 func (r *reader) foreign() error {
 	if r.db.tables["StringTable"] != nil && r.db.tables["StringIds"] == nil { // its tables of kernels are others
 		return &ForeignError{
-			"a database of nvprof (.nvvp)",
+			"a database of nvprof",
 			"record with nsys profile COMMAND, and export that: nsys export --type sqlite FILE.nsys-rep",
 		}
 	}
@@ -117,7 +117,7 @@ func (r *reader) foreign() error {
 	}
 	return &ForeignError{
 		"an SQLite database that Nsight Systems did not write (" + tableNames(r.db) + ")",
-		"give what nsys export --type sqlite wrote",
+		"of databases, those of nsys export --type sqlite are read",
 	}
 }
 
@@ -130,6 +130,18 @@ var otherDatabases = []struct{ table, format, hint string }{
 	{
 		"KERN", "a database of rocprof",
 		"record as JSON: rocprofv3 --sys-trace --output-format json -- COMMAND",
+	},
+	{
+		"rocTX", "a database of rocprof",
+		"record as JSON: rocprofv3 --sys-trace --output-format json -- COMMAND",
+	},
+	{
+		"HIP", "a database of rocprof",
+		"record as JSON: rocprofv3 --sys-trace --output-format json -- COMMAND",
+	},
+	{
+		"memscope_", "a database of Ascend's memory profiler, without times of work",
+		"record with torch_npu.profiler or msprof, and give its trace_view.json or msprof_*.json",
 	},
 	{
 		"CANN_API", "a database of Ascend's profiler",
