@@ -278,6 +278,8 @@ func (g *gain) checkHostWork() string {
 	switch {
 	case class != "" && class != diagnose.Unknown && !class.Is(diagnose.CPUBound):
 		return fmt.Sprintf("this is %s: what the verdict names comes first", class)
+	case work.Keeps:
+		return "most of the long gaps allocate or free memory: that comes first, and cannot be done ahead"
 	case work.Launches():
 		return fmt.Sprintf("most of it is %s, which launches the device's work: it cannot run beside it", work.In)
 	case rate > 0:
@@ -499,6 +501,8 @@ func (g *gain) checkRepeats() string {
 		return g.describeSteps() + ": whether such copies come again is not known"
 	case g.edit.SyncEvery > 0 && !g.verdict.Grounds.ReadsLoss():
 		return g.describeSteps() + ": whether the program needs what it waits for at once is not known"
+	case g.edit.NoAllocator && g.verdict.Grounds.Made.Frees > 0:
+		return g.describeSteps() + ": whether memory is freed and allocated in later steps as well is not known"
 	case g.edit.NoAllocator:
 		return g.describeSteps() + ": a first pass allocates what later ones reuse"
 	}

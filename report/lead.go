@@ -391,6 +391,9 @@ var settingsOfClass = map[diagnose.Class][]stoker.Setting{
 
 // whyNone is why the change that a class calls for is none for the program; "" if it may be one.
 func whyNone(v diagnose.Verdict, plan advise.Plan) string {
+	if v.Class == diagnose.CPUBound && v.Grounds.HostWork.Keeps { // its own advice is about memory
+		return ""
+	}
 	for _, r := range plan.Rejected {
 		if r.Gate == advise.Program && slices.Contains(settingsOfClass[v.Class], stoker.Setting(r.Name)) {
 			return r.Why

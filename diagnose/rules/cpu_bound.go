@@ -66,6 +66,7 @@ const (
 		"the device waits meanwhile."
 	waitsTitle = "The host waits inside calls, and the device idles"
 	waitsText  = "In long stretches the thread that launches is inside calls that wait for something else than this device."
+	keepTitle  = "Memory of the device is allocated and freed, and the device waits"
 	keepText   = "The thread that launches allocates or frees memory of the device, which waits meanwhile."
 )
 

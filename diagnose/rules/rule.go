@@ -48,6 +48,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		if v.Grounds.HostWork.Waits {
 			rule.Title = waitsTitle
 		}
+		if v.Grounds.HostWork.Keeps {
+			rule.Title = keepTitle
+		}
 		return rule.Title, stretchText(v.Grounds.HostWork), known
 	}
 	if v.Class == diagnose.TransferBound && len(v.Evidence) > 0 && v.Evidence[0].Signal == diagnose.SignalHostTensors {

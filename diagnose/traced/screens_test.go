@@ -45,6 +45,7 @@ func screenOf(t *testing.T, events []string) screen {
 	for _, f := range s.plan.Fixes {
 		said = append(said, f.Name, f.Title)
 	}
+	said = append(said, s.lead.Caution...)
 	s.all = strings.Join(append(said, s.verdict.Warnings...), "\n")
 	return s
 }

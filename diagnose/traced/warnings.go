@@ -54,7 +54,7 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 				"step, and nobody knows whether they come again", quantity.AboutSeconds(toSeconds(d.Edge))))
 	}
 	for _, said := range []string{
-		t.describeLeftOut(run), t.describeElsewhere(), t.describeOneStep(), t.describeOneExchange(),
+		t.describeElsewhere(), t.describeOneStep(), t.describeOneExchange(),
 	} {
 		if said != "" {
 			out = append(out, said)
@@ -96,7 +96,8 @@ func (t *filler) describeStart() string {
 // describeOneStep says that a single step makes the verdict: most of the idle time is in it. What
 // it shows may come again, or never.
 func (t *filler) describeOneStep() string {
-	if len(t.d.Steps) < fewToJudge || t.d.Share(t.d.Idle) < diagnose.LaunchTrigger {
+	few := len(t.d.Steps) < fewToJudge
+	if t.unmarked || len(t.d.Steps) < 2 || t.d.Share(t.d.Idle) < diagnose.LaunchTrigger {
 		return ""
 	}
 	parts := t.all.CutSteps(t.d)
@@ -108,14 +109,25 @@ func (t *filler) describeOneStep() string {
 		}
 		lengths[i] = toSeconds(p.To - p.From)
 	}
-	if 2*parts[most].Idle <= all {
+	share := float64(parts[most].Idle) / float64(max(1, all))
+	if share <= mostInOne || few && share <= nearlyAllInOne {
 		return ""
 	}
-	return fmt.Sprintf("one step carries the verdict: number %d of the judged ones takes %s (%s in the median) and "+
+	others := fmt.Sprintf(" (%s in the median)", quantity.AboutSeconds(stat.Median(lengths)))
+	if few { // of which none is usual
+		others = ""
+	}
+	return fmt.Sprintf("one step carries the verdict: number %d of the judged ones takes %s%s and "+
 		"has %s of the idle time of all %d: record more steps to see if it comes again",
-		most+1, quantity.AboutSeconds(lengths[most]), quantity.AboutSeconds(stat.Median(lengths)),
-		quantity.Percent(float64(parts[most].Idle)/float64(all)), len(parts))
+		most+1, quantity.AboutSeconds(lengths[most]), others,
+		quantity.Percent(share), len(parts))
 }
+
+// A step carries a verdict with more than half of the idle time, and of so few that any may be odd, with nearly all. [J]
+const (
+	mostInOne      = 0.5
+	nearlyAllInOne = 0.9
+)
 
 // fewToLeaveOut is the number of steps below which none is left out as the first; package idle keeps all of them.
 const fewToLeaveOut = 3
@@ -148,21 +160,40 @@ func (t *filler) describeLeftOut(run *recording.Run) string {
 	if t.unmarked || len(t.d.Steps) == 0 {
 		return ""
 	}
-	judged, longest := 0.0, 0.0
+	judged, longest := 0.0, recording.Step{}
 	for _, s := range t.d.Steps {
 		judged += run.Steps[s.Index].Period
 	}
 	first, last, rank := run.Steps[t.d.Steps[0].Index], run.Steps[t.d.Steps[len(t.d.Steps)-1].Index], t.judgedRank()
 	for _, s := range run.Steps {
 		if s.Rank == rank && s.PID == first.PID && (s.Start < first.Start || s.Start > last.Start) {
-			longest = max(longest, s.Period)
+			if s.Period > longest.Period {
+				longest = s
+			}
 		}
 	}
-	if longest < judged {
+	if longest.Period < judged {
 		return ""
 	}
-	return fmt.Sprintf("a step that is left out takes %s, those that are judged %s together: what delays it is not judged",
-		quantity.AboutSeconds(longest), quantity.AboutSeconds(judged))
+	mostly := ""
+	if memory := t.sumAllocating(longest); 2*memory > longest.Period {
+		mostly = fmt.Sprintf(", %s of it in calls that allocate or free memory of the device", quantity.AboutSeconds(memory))
+	}
+	return fmt.Sprintf("a step that is left out takes %s%s, those that are judged %s together: what delays it is not judged",
+		quantity.AboutSeconds(longest.Period), mostly, quantity.AboutSeconds(judged))
+}
+
+// sumAllocating is the time of the calls within a step that allocate or free memory of the device, seconds.
+func (t *filler) sumAllocating(step recording.Step) float64 {
+	h, ns := &t.t.Host, int64(0)
+	for i, name := range h.Name {
+		at := toSeconds(h.Start[i])
+		if h.Kind[i] == recording.Runtime && at >= step.Start && at < step.Start+step.Period &&
+			recording.AllocatesMemory(t.t.Names[name]) {
+			ns += h.End[i] - h.Start[i]
+		}
+	}
+	return toSeconds(ns)
 }
 
 // describeElsewhere says that the judged steps are a small part of the time in which the device was
