@@ -44,6 +44,7 @@ type Grounds struct {
 	Grows     bool               // each step of a decoder makes its cache longer
 	Shaped    bool               // a trace's steps read how many results there are, again and again, and go on by that
 	HostWork  HostWork           // what a trace shows of the host's work in long gaps
+	LateRank  string             // what shows that most of the exchange waits for another rank; "" if nothing does
 	Updates   bool               // a trace shows the optimizer's steps alone: neither model nor batch
 	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
 	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
@@ -87,6 +88,8 @@ type Made struct {
 
 	// Calls of the judged window that a graph cannot hold: those that allocate or free, and those that wait.
 	Allocations, Waits int
+
+	Frees int // of Allocations, those that free what is allocated again
 }
 
 // FitLaunches takes from advice on launches what the file shows to be done, or not to be possible between them.
@@ -220,6 +223,8 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 		return "only the optimizer's steps are in the file: what a larger batch takes is not"
 	case g.Program != Training && slices.Contains(ofTraining, s):
 		return "no backward pass and no optimizer were recorded: this is about training"
+	case g.LateRank != "" && slices.Contains(ofGradients, s):
+		return g.LateRank + ": a faster exchange does not shorten such a wait"
 	case g.OwnReduce && slices.Contains(ofGradients, s):
 		return "DistributedDataParallel is not in the file: the program exchanges otherwise"
 	case slices.Contains(ofGradients, s) && (g.Exchange == recording.Activations || g.Exchange == recording.Weights):
@@ -279,6 +284,10 @@ const showDevice = "CUDA_VISIBLE_DEVICES names none: unset it, or give it a numb
 
 // ExchangeAdvice is what to do about a program's collectives.
 func (g Grounds) ExchangeAdvice() string {
+	if g.LateRank != "" {
+		return "compare the ranks (give the folder with the files of all): " + g.LateRank + ". A faster exchange does not " +
+			"shorten such a wait"
+	}
 	advice := exchangeAdvice[g.Exchange]
 	if g.Exchange == recording.Weights && g.Program != Training || g.Program == UnknownProgram {
 		advice = exchangeAdvice[recording.UnknownExchange]

@@ -214,6 +214,9 @@ func (v *Verdict) do() string {
 	if v.Class == ComputeOnCPU && v.Grounds.Refuse(stoker.ComputeOn) != "" {
 		return "find the GPU first: none is visible to this program. " + v.Grounds.findDevice()
 	}
+	if v.Class == NetworkBound && v.Grounds.LateRank != "" {
+		return v.Grounds.ExchangeAdvice()
+	}
 	if v.Class == Unknown && (v.Grounds.Record != "" || v.Device >= 0) { // a trace is here
 		return v.Grounds.Record
 	}

@@ -24,6 +24,10 @@ type Timeline struct {
 	// profiler covered. Zero if the file has no event.
 	Start, End int64
 
+	// Awaits are from when to when a part of a collective waited for another rank, by start, where one rank's file
+	// tells.
+	Awaits [][2]int64
+
 	// Dropped counts events that were read and not kept, by reason in words for the report:
 	// "python frame below 20 us", "without a duration".
 	Dropped map[string]int

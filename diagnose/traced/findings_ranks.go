@@ -146,3 +146,51 @@ func (t *filler) findProbableCommunication() (diagnose.Finding, bool) {
 	}
 	return diagnose.Finding{}, false
 }
+
+// The exchange is a wait for another rank if most of its time is in waits for one, or in one collective of each step that
+// takes far longer than the others do. [J] Sizes of tensors differ so much in few programs, and such a one is told to
+// compare its ranks, no more.
+const (
+	mostlyAwaited = 0.75
+	farLonger     = 50
+)
+
+// describeAwaited says what shows that a rank whose file is alone waits for another in most of its exchange; "" if
+// nothing does.
+func (t *filler) describeAwaited() string {
+	lengths, awaited, all := []int64{}, int64(0), int64(0)
+	if t.ranks != nil || len(t.all.Devices) > 1 || len(t.d.Steps) == 0 {
+		return ""
+	}
+	w := &t.t.Device
+	for i := range w.Start {
+		if w.Device[i] != t.d.Index || w.Start[i] < t.d.From || w.Start[i] >= t.d.To || !t.all.IsCollective(int32(i)) {
+			continue
+		}
+		lengths, all = append(lengths, w.End[i]-w.Start[i]), all+w.End[i]-w.Start[i]
+		at := w.Start[i]
+		for _, wait := range t.t.Awaits {
+			from, to := max(at, wait[0]), min(w.End[i], wait[1])
+			if from < to {
+				awaited, at = awaited+to-from, to
+			}
+		}
+	}
+	slices.Sort(lengths)
+	n, long := len(lengths), int64(0)
+	switch steps := len(t.d.Steps); {
+	case all > 0 && float64(awaited) >= mostlyAwaited*float64(all):
+		return fmt.Sprintf("%s of the collectives' time waits for another rank's notification",
+			quantity.Percent(float64(awaited)/float64(all)))
+	case t.unmarked || steps < 2 || n < fewToJudge*steps:
+	default:
+		for _, length := range lengths[n-steps:] {
+			long += length
+		}
+		if lengths[n-steps] >= farLonger*lengths[n/2] && float64(long) >= mostlyAwaited*float64(all) {
+			return fmt.Sprintf("one collective of each step takes %s, most of them %s at most, as where a rank is waited for",
+				quantity.AboutSeconds(toSeconds(long/int64(steps))), quantity.AboutSeconds(toSeconds(lengths[n/2])))
+		}
+	}
+	return ""
+}

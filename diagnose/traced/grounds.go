@@ -24,7 +24,7 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 		OwnReduce: t.reducesItself(), FewSends: t.sendsFew(), HalfSends: t.sendsHalf(),
 		Sharded: slices.ContainsFunc(t.t.Names, recording.ShardsWeights), Reach: machine.Link.Reach, Chip: t.chip,
 		Joined: machine.GPU.NVLink.Value > 0, OneOwner: len(run.Facts.Processes) <= 1 && len(t.all.Devices) > 1,
-		Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
+		LateRank: t.describeAwaited(), Kernels: t.kernels.Count, Kinds: len(t.kernels.Totals), Made: t.findMade(),
 		Serves: slices.ContainsFunc(t.t.Names, recording.ServerSign),
 		Reads:  float64(t.waits.Hidden.Count) / t.countSteps(), Kind: otherKind(run),
 		Updates: t.updatesAlone(), Shaped: t.shapedByData(), Grows: t.growsCache(t.findProgram(run.Facts)),
@@ -43,10 +43,10 @@ func (t *filler) findMade() diagnose.Made {
 			graphs++
 		}
 	}
-	allocations, waits := t.countUncaptured()
+	allocations, frees, waits := t.countUncaptured()
 	return diagnose.Made{
 		XLA:         slices.ContainsFunc(t.t.Names, recording.LaunchesCluster),
-		Allocations: allocations, Waits: waits,
+		Allocations: allocations, Frees: frees, Waits: waits,
 		Fused: slices.ContainsFunc(t.kernels.Totals, func(total idle.NameTotal) bool {
 			return recording.FusedKernel(t.t.Names[total.Name])
 		}),
@@ -54,8 +54,9 @@ func (t *filler) findMade() diagnose.Made {
 	}
 }
 
-// countUncaptured is how many calls of the judged window allocate or free memory, and how many wait for the device.
-func (t *filler) countUncaptured() (allocations, waits int) {
+// countUncaptured is how many calls of the judged window allocate or free memory, how many of them free it, and how many
+// calls wait for the device.
+func (t *filler) countUncaptured() (allocations, frees, waits int) {
 	h := &t.t.Host
 	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= t.d.From })
 	for i := first; i < len(h.Start) && h.Start[i] < t.d.To; i++ {
@@ -63,11 +64,14 @@ func (t *filler) countUncaptured() (allocations, waits int) {
 		case h.Kind[i] != recording.Runtime:
 		case recording.AllocatesMemory(name):
 			allocations++
+			if strings.Contains(name, "Free") {
+				frees++
+			}
 		case recording.WaitsForDevice(name):
 			waits++
 		}
 	}
-	return allocations, waits
+	return allocations, frees, waits
 }
 
 // oftenShaped is the number of operators in a step, whose results are as long as the data tell, from which the step
@@ -266,7 +270,9 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 			"cudaStreamWaitEvent and record_stream()", "events that one stream records and another waits for",
 			"nvidia-smi, MPS, a second container", "a second container", "CUDA events", "events").Replace(f.Advice)
 	}
-	if f.Name == diagnose.FindingExposedCommunication {
+	if f.Name == diagnose.FindingExposedCommunication && t.grounds.LateRank != "" {
+		f.Settings, f.Advice = nil, t.grounds.ExchangeAdvice()
+	} else if f.Name == diagnose.FindingExposedCommunication {
 		f.Advice = t.grounds.FitExchange(f.Advice)
 	}
 	return t.grounds.KeepSamples(f)

@@ -165,6 +165,65 @@ func TestAnAllocatorAsTheLimit(t *testing.T) {
 	says(t, "allocator", s, []string{"the allocator frees blocks"}, "do it ahead")
 }
 
+// A little work of the host beside the allocator is not what to change, the step with the stall is named, and memory that
+// is freed is no first pass.
+func TestAnAllocatorOfTwoSteps(t *testing.T) {
+	var events []string
+	for step := range 3 {
+		at := 200_000 * float64(step)
+		events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", step+4), 7, at, 199_990, ""))
+		work := 474.0
+		if step == 1 {
+			work = 40
+			for i := range 7 {
+				events = append(events, span("cuda_runtime", "cudaFree", 7, at+17_000+20_000*float64(i), 19_900, ""))
+			}
+			events = append(events, span("cpu_op", "aten::copy", 7, at+158_000, 30_000, ""))
+		}
+		events = append(events, pass(1000*step+1, 400, at+100, work, work-10, "sgemm")...)
+		events = append(events, pass(1000*step+500, 4, at+190_000, 300, 290, "sgemm")...)
+	}
+	s := screenOf(t, events)
+	if s.verdict.Class != diagnose.CPUBound {
+		t.Fatalf("%s\n%s", s.verdict.Class, s.all)
+	}
+	says(t, "allocator", s, []string{"is allocated and freed, and the device", "\nlet the program need less memory",
+		"one step carries the verdict: number 1", "freed and allocated in later steps as well"},
+		"own work on the host", "while the device computes: at most", "a first pass allocates")
+}
+
+// One collective of each step that takes far longer than the others is a wait for a late rank: that comes first, and no
+// faster exchange.
+func TestALateRankIsNamedFirst(t *testing.T) {
+	for long, late := range map[float64]bool{100_000: true, 1500: false} {
+		var events []string
+		id := 1
+		for step := range 4 {
+			at := 120_000 * float64(step)
+			events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", step+4), 7, at, 119_990, ""))
+			events = append(events, pass(1000*step+1, 20, at+100, 100, 90, "sgemm")...)
+			from := at + 2500
+			for i := range 8 {
+				length := 1400.0
+				if i == 3 {
+					length = long
+				}
+				id++
+				events = append(events, launched(100_000+id, "c10d::alltoall_", at+2100+10*float64(i), 8,
+					"ncclDevKernel_SendRecv(ncclDevComm*)", from, length)...)
+				from += length + 10
+			}
+		}
+		s := screenOf(t, events)
+		if s.verdict.Class != diagnose.NetworkBound && late {
+			t.Fatalf("%s\n%s", s.verdict.Class, s.all)
+		}
+		if strings.HasPrefix(s.lead.Next, "compare the ranks") != late {
+			t.Errorf("%g: %q\n%s", long, s.lead.Next, s.all)
+		}
+	}
+}
+
 // A file of a few launches of XLA's clusters is not told to use XLA.
 func TestXLAIsOnAlready(t *testing.T) {
 	g := diagnose.Grounds{Framework: "TensorFlow 1", Made: diagnose.Made{XLA: true}}
@@ -194,10 +253,15 @@ func TestALongStepThatIsLeftOut(t *testing.T) {
 			}
 			events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", step+4), 7, at, long-10, ""))
 			events = append(events, pass(1000*step+1, 200, at+100, 400, 390, "sgemm")...)
+			if long == length {
+				events = append(events, span("cuda_runtime", "cudaMalloc", 7, at+82_000, max(1, long-100_000), ""))
+			}
 			at += long
 		}
 		if s := screenOf(t, events); strings.Contains(s.all, "a step that is left out takes") != named {
 			t.Errorf("%g: %s", length, s.all)
+		} else if named {
+			says(t, "left out", s, []string{"300 ms of it in calls that allocate or free"})
 		}
 	}
 }

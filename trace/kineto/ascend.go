@@ -84,6 +84,9 @@ func (s *recordStore) adoptAscend() {
 	for i := range s.loose.n {
 		l := s.loose.at(i)
 		of := s.rows[l.row]
+		if task := strings.ToUpper(s.taskOf(l)); strings.Contains(task, "NOTIFY") && strings.Contains(task, "WAIT") {
+			s.awaits = append(s.awaits, [2]int64{l.start, l.end})
+		}
 		switch role := roles[of.pid]; {
 		case role == ascendHardware && parts[l.row] && whole:
 			s.dropped[shadowWhy]++

@@ -54,6 +54,9 @@ func TestAscend(t *testing.T) {
 	if d.Kind[1] != recording.Collective || d.Stream[1] == d.Stream[0] {
 		t.Errorf("a collective is a %v on stream %d", d.Kind[1], d.Stream[1])
 	}
+	if waits := out.Timeline.Awaits; len(waits) != 2 || waits[0] != [2]int64{d.Start[1], d.Start[1] + 40_000} {
+		t.Errorf("waits for other ranks: %v, the collective begins at %d", waits, d.Start[1])
+	}
 	if on := out.Timeline.Devices[0]; on.Index != 1 || on.PID != 2731529 {
 		t.Errorf("device %+v", on)
 	}

@@ -1,6 +1,7 @@
 package kineto
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -72,6 +73,10 @@ func (m *merger) buildTrace() (*Trace, error) {
 	s.work = blocks[workRecord]{}
 	b.clipped = columns.ClipOverlaps(b.t)
 	b.memoryColumns()
+	for _, wait := range s.awaits {
+		b.t.Awaits = append(b.t.Awaits, [2]int64{wait[0] - b.base, wait[1] - b.base})
+	}
+	slices.SortFunc(b.t.Awaits, func(x, y [2]int64) int { return cmp.Compare(x[0], y[0]) })
 	b.nameThreads()
 	out := &Trace{Timeline: b.t, Zero: b.base, Bytes: m.offset, Events: s.events, Rank: -1}
 	b.t.Dropped = b.countDropped()

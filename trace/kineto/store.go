@@ -33,8 +33,9 @@ type recordStore struct {
 	dropped [numWhy]int64
 	lost    int64 // of dropped, work of a device with an impossible time
 	strange map[string]int64
-	stop    int64 // when the recorder stopped; 0 unknown
-	placed  bool  // operators of a timeline stand in the lane of a GPU
+	stop    int64      // when the recorder stopped; 0 unknown
+	awaits  [][2]int64 // waits for another rank's notification
+	placed  bool       // operators of a timeline stand in the lane of a GPU
 }
 
 // indexTables translate one scanner's indices to the store's.
