@@ -52,11 +52,12 @@ type Grounds struct {
 
 // HostWork is what the host does in the long gaps of a trace.
 type HostWork struct {
-	In    string // the function, operator or range with most of it; "" if nothing of it was recorded
-	First bool   // most of the longest gap is before the first kernel
-	Once  bool   // one gap of the only step has most of it
-	Keeps bool   // most of the long gaps' time allocates or frees memory
-	Waits bool   // most of the long gaps pass inside calls that wait for something else than the judged device
+	In     string // the function, operator or range with most of it; "" if nothing of it was recorded
+	First  bool   // most of the longest gap is before the first kernel
+	Once   bool   // one gap of the only step has most of it
+	Keeps  bool   // most of the long gaps' time allocates or frees memory
+	Unseen bool   // of most of it no operator, no call and no line of Python was recorded
+	Waits  bool   // most of the long gaps pass inside calls that wait for something else than the judged device
 }
 
 // launchers are parts of the names of calls whose own work is to launch the device's.

@@ -257,7 +257,12 @@ func (v *Verdict) do() string {
 		return v.Grounds.keepMemory()
 	}
 	if k := v.Shares.Kernel + v.Shares.Copy; v.Class == CPUBound && v.Device >= 0 && k > 0 && k < littleToHide {
-		return fmt.Sprintf("do less of it, or make it faster: the device works %s of the window, too little to hide it "+
+		seen := ""
+		if _, _, how := v.Grounds.RecordMore(); v.Grounds.HostWork.Unseen {
+			seen = "find out what it is (" + how + "): a sleep, a wait or Python, of which no operator and no call was " +
+				"recorded. Then "
+		}
+		return seen + fmt.Sprintf("do less of it, or make it faster: the device works %s of the window, too little to hide it "+
 			"behind", quantity.Percent(k))
 	}
 	if v.Headline() == WaitsOutside {

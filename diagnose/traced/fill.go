@@ -66,6 +66,8 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	c.Rows = t.listRows(run)
 	c.RankComparison, c.Findings, c.TooFewSteps = t.describeRanks(), t.findAll(), false
 	t.grounds.HostWork.Waits, t.grounds.HostWork.Keeps = t.holdsHost(), 2*t.d.LongAllocator > t.d.Long
+	t.grounds.HostWork.Unseen = len(t.t.Frames.Start) == 0 &&
+		2*(t.d.Causes[idle.Python]+t.d.Causes[idle.Unrecorded]) > t.d.Idle
 	c.Grounds.HostWork = t.grounds.HostWork
 	for i := range c.Findings {
 		c.Findings[i] = t.applyGrounds(c.Findings[i])

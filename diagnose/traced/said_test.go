@@ -224,6 +224,17 @@ func TestALateRankIsNamedFirst(t *testing.T) {
 	}
 }
 
+// Where nothing of the host's work was recorded, to find out what it is comes before to do less of it.
+func TestWorkOfWhichNothingIsSeen(t *testing.T) {
+	var events []string
+	for step := range 4 {
+		at := 1_000_000 * float64(step)
+		events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", step+4), 7, at, 999_990, ""))
+		events = append(events, pass(1000*step+1, 80, at+100, 300, 290, "sgemm")...)
+	}
+	says(t, "unseen", screenOf(t, events), []string{"with_stack=True tells the line): a sleep, a wait or Python"})
+}
+
 // A file of a few launches of XLA's clusters is not told to use XLA.
 func TestXLAIsOnAlready(t *testing.T) {
 	g := diagnose.Grounds{Framework: "TensorFlow 1", Made: diagnose.Made{XLA: true}}

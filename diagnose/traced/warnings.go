@@ -142,7 +142,7 @@ const fewToJudge = 4
 // record it. If most of the time is in one gap, it may as well be a library's code.
 func (t *filler) likelyPython(stacks string) string {
 	switch {
-	case diagnose.IsBare(t.grounds.Framework):
+	case diagnose.IsBare(t.grounds.Framework), t.grounds.Recorder != "": // not PyTorch's, which has the words below
 		return ": " + stacks
 	case t.grounds.Framework == "" && !slices.Contains(t.t.Host.Kind, recording.Op):
 		return ": the file holds no operator (ProfilerActivity.CPU records them)"

@@ -74,6 +74,9 @@ func (r *reader) noMarks() string {
 	how := `nvtxRangePush("step")`
 	if r.out.Facts.Software.Framework == "" {
 		how = `torch.cuda.nvtx.range("step 1"), or emit_nvtx with prof.step()`
+		if !slices.ContainsFunc(r.out.Timeline.Names, recording.TorchSign) { // a program in Python, of whatever else
+			how = `nvtx.annotate("step") of the package nvtx, or torch.cuda.nvtx.range("step")`
+		}
 	}
 	return "The file has no NVTX range that marks a step (" + how + ")"
 }
