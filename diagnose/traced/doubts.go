@@ -16,7 +16,9 @@ import (
 // before any of them.
 func (t *filler) listDoubts(run *recording.Run) []string {
 	out := slices.Clone(run.Facts.Damage)
-	for _, text := range []string{t.describeLeftOut(run), t.describeMissingRanks(run), t.describeUnlinked(), t.describeRecorder()} {
+	for _, text := range []string{
+		t.describeLeftOut(run), t.describeMissingRanks(run), t.describeUnlinked(), t.describeRecorder(),
+	} {
 		if text != "" {
 			out = append(out, text)
 		}

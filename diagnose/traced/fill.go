@@ -40,6 +40,11 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 			onCPU := &diagnose.Verdict{Class: diagnose.ComputeOnCPU, Device: -1, Grounds: c.Grounds}
 			c.Grounds.Record = "if it computes on the CPU: " + onCPU.Do() + ". If not: " + c.Grounds.Record
 		}
+		if c.LaunchCalls == 0 && !c.ModelComputes && c.Grounds.Kind == "" && len(c.Doubts) == 0 &&
+			slices.Contains(run.Timeline.Host.Kind, recording.Runtime) {
+			c.Grounds.Record = "record while the device works: calls of the device's runtime are in the file, and none of " +
+				"them launches anything"
+		}
 		if c.LaunchCalls > 0 && c.Grounds.Framework == "" {
 			c.Grounds.Record = "record again without another profiler beside this one, with a CUPTI of the driver's version, " +
 				"or under nsys profile"

@@ -54,8 +54,8 @@ func (t *filler) findMade() diagnose.Made {
 	}
 }
 
-// countUncaptured is how many calls of the judged window allocate or free memory, how many of them free it, and how many
-// calls wait for the device.
+// countUncaptured is how many calls of the judged window allocate or free memory, how many of them free it, and how
+// many calls wait for the device.
 func (t *filler) countUncaptured() (allocations, frees, waits int) {
 	h := &t.t.Host
 	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= t.d.From })

@@ -235,6 +235,16 @@ func TestWorkOfWhichNothingIsSeen(t *testing.T) {
 	says(t, "unseen", screenOf(t, events), []string{"with_stack=True tells the line): a sleep, a wait or Python"})
 }
 
+// A file with calls of CUDA none of which launches is not told to record CUDA.
+func TestNothingRanWhileItWasRecorded(t *testing.T) {
+	s := screenOf(t, []string{
+		span("cuda_runtime", "cudaDeviceSynchronize", 7, 10, 5, ""), span("cuda_runtime", "cudaGetDeviceCount", 7, 20, 5, ""),
+	})
+	if !strings.HasPrefix(s.lead.Next, "record while the device works") {
+		t.Errorf("%q\n%s", s.lead.Next, s.all)
+	}
+}
+
 // A file of a few launches of XLA's clusters is not told to use XLA.
 func TestXLAIsOnAlready(t *testing.T) {
 	g := diagnose.Grounds{Framework: "TensorFlow 1", Made: diagnose.Made{XLA: true}}

@@ -123,7 +123,7 @@ func (t *filler) describeOneStep() string {
 		quantity.Percent(share), len(parts))
 }
 
-// A step carries a verdict with more than half of the idle time, and of so few that any may be odd, with nearly all. [J]
+// A step carries a verdict with more than half of the idle time, and of a few steps with nearly all. [J]
 const (
 	mostInOne      = 0.5
 	nearlyAllInOne = 0.9

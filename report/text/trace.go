@@ -93,8 +93,8 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 	return s
 }
 
-// lengthsText says how long a device's judged steps are. A mean or a median is said only of steps most of which are like
-// it: those of two kinds are like neither.
+// lengthsText says how long a device's judged steps are. A mean or a median is said only of steps most of which are
+// like it: those of two kinds are like neither.
 func lengthsText(d *idle.Device) string {
 	n := len(d.Steps)
 	if n < 2 {
@@ -118,7 +118,8 @@ func lengthsText(d *idle.Device) string {
 	case n == 2 && math.Abs(lengths[1]/lengths[0]-1) > apart:
 		return fmt.Sprintf(", %s and %s on the device", spanText(lengths[0]), spanText(lengths[1]))
 	case !like(mean) && !like(median):
-		return fmt.Sprintf(", from %s to %s on the device", spanText(slices.Min(lengths)), spanText(slices.Max(lengths)))
+		return fmt.Sprintf(", from %s to %s on the device", spanText(slices.Min(lengths)),
+			spanText(slices.Max(lengths)))
 	case math.Abs(median/mean-1) > apart:
 		return fmt.Sprintf(", %s each on the device in the mean, %s in the median", spanText(mean), spanText(median))
 	}
@@ -127,8 +128,8 @@ func lengthsText(d *idle.Device) string {
 
 func spanText(ns float64) string { return report.FormatSpan(int64(ns)) }
 
-// apart is the relative difference between mean and median from which both are printed, and muchApart that between a step
-// and one of them from which it is not like it. [J]
+// apart is the relative difference between mean and median from which both are printed, and muchApart that between a
+// step and one of them from which it is not like it. [J]
 const (
 	apart     = 0.05
 	muchApart = 0.25
