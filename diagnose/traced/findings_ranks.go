@@ -148,8 +148,8 @@ func (t *filler) findProbableCommunication() (diagnose.Finding, bool) {
 }
 
 // The exchange is a wait for another rank if most of its time is in waits for one, or in one collective of each step
-// that takes far longer than the others do. [J] Sizes of tensors differ so much in few programs, and such a one is told to
-// compare its ranks, no more.
+// that takes far longer than the others do. [J] Sizes of tensors differ so much in few programs, and such a one is told
+// to compare its ranks, no more.
 const (
 	mostlyAwaited = 0.75
 	farLonger     = 50

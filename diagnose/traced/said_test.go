@@ -187,8 +187,10 @@ func TestAnAllocatorOfTwoSteps(t *testing.T) {
 	if s.verdict.Class != diagnose.CPUBound {
 		t.Fatalf("%s\n%s", s.verdict.Class, s.all)
 	}
-	says(t, "allocator", s, []string{"is allocated and freed, and the device", "\nlet the program need less memory",
-		"one step carries the verdict: number 1", "freed and allocated in later steps as well"},
+	says(t, "allocator", s, []string{
+		"is allocated and freed, and the device", "\nlet the program need less memory",
+		"one step carries the verdict: number 1", "freed and allocated in later steps as well",
+	},
 		"own work on the host", "while the device computes: at most", "a first pass allocates")
 }
 

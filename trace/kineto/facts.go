@@ -407,6 +407,12 @@ func (m *merger) foreign() error {
 	if len(m.damage) > 0 || s.events == 0 {
 		return &SyntaxError{m.offset, "no event of PyTorch's profiler was found before the end of the file"}
 	}
+	return m.unknown()
+}
+
+// unknown says what a file is that is of none of these programs.
+func (m *merger) unknown() error {
+	s := m.store
 	if s.phased == 0 {
 		return &ForeignError{
 			"JSON of another kind: no entry of its list is an event (none has a phase, \"ph\")",
