@@ -259,8 +259,8 @@ func (v *Verdict) do() string {
 	if k := v.Shares.Kernel + v.Shares.Copy; v.Class == CPUBound && v.Device >= 0 && k > 0 && k < littleToHide {
 		seen := ""
 		if _, _, how := v.Grounds.RecordMore(); v.Grounds.HostWork.Unseen {
-			seen = "find out what it is (" + how + "): a sleep, a wait or Python, of which no operator and no call was " +
-				"recorded. Then "
+			seen = "find out what it is (" + how + "): no operator and no call was recorded in it, so it is a sleep, a wait " +
+				"or Python. Then "
 		}
 		return seen + fmt.Sprintf("do less of it, or make it faster: the device works %s of the window, too little to hide it "+
 			"behind", quantity.Percent(k))

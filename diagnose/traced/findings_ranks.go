@@ -188,7 +188,7 @@ func (t *filler) describeAwaited() string {
 			long += length
 		}
 		if lengths[n-steps] >= farLonger*lengths[n/2] && float64(long) >= mostlyAwaited*float64(all) {
-			return fmt.Sprintf("one collective of each step takes %s, most of them %s at most, as where a rank is waited for",
+			return fmt.Sprintf("one collective of each step takes %s, and most of them %s at most: a rank seems to be late",
 				quantity.AboutSeconds(toSeconds(long/int64(steps))), quantity.AboutSeconds(toSeconds(lengths[n/2])))
 		}
 	}

@@ -234,7 +234,7 @@ func TestWorkOfWhichNothingIsSeen(t *testing.T) {
 		events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", step+4), 7, at, 999_990, ""))
 		events = append(events, pass(1000*step+1, 80, at+100, 300, 290, "sgemm")...)
 	}
-	says(t, "unseen", screenOf(t, events), []string{"with_stack=True tells the line): a sleep, a wait or Python"})
+	says(t, "unseen", screenOf(t, events), []string{"so it is a sleep, a wait or Python"})
 }
 
 // A file with calls of CUDA none of which launches is not told to record CUDA.

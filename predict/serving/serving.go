@@ -47,7 +47,7 @@ type Server struct {
 const (
 	fewRequests = 30   // below which a recording says too little
 	mostLoad    = 0.95 // of the capacity, above which a queue is not predicted
-	fullLoad    = 0.85 // of the capacity, from which recorded clients may have waited for answers before they asked again
+	fullLoad    = 0.85 // of the capacity, from which clients may have waited for answers before they asked again
 	leastCV     = 0.05
 	mostCV      = 1.5
 	replicates  = 40
