@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -18,7 +17,7 @@ const mostlyGarbage = 0.5
 // native code, and no stack shows it.
 func (l filler) nameGarbage() {
 	l.Garbage = l.findCollections().Rate(l.From, l.To)
-	share := stat.Or(l.Garbage, l.leastGarbage())
+	share, _ := l.shareOfGarbage()
 	seconds := share * l.LoopLines.Seconds
 	for i := range l.LoopLines.Lines {
 		line := &l.LoopLines.Lines[i]
@@ -35,6 +34,14 @@ func (l filler) nameGarbage() {
 
 func (l filler) findCollections() *recording.Series {
 	return l.run.Find(recording.Garbage, fmt.Sprintf("process/%d", l.Costs.Window.PID))
+}
+
+// shareOfGarbage is the share of the time in which Python collected garbage, and a word behind it if it is the least.
+func (l filler) shareOfGarbage() (share float64, least string) {
+	if math.IsNaN(l.Garbage) {
+		return l.leastGarbage(), " at least"
+	}
+	return l.Garbage, ""
 }
 
 // seenLate is how long a process may have run before it is first seen: the recorder looks for new ones each second.
@@ -60,10 +67,7 @@ func (l filler) leastGarbage() float64 {
 
 // findGarbage tells of collections that take a good part of the time.
 func (l filler) findGarbage() []diagnose.Finding {
-	share, least := l.Garbage, ""
-	if math.IsNaN(share) {
-		share, least = l.leastGarbage(), " at least"
-	}
+	share, least := l.shareOfGarbage()
 	if !(share >= diagnose.HeldTrigger) {
 		return nil
 	}

@@ -201,11 +201,7 @@ func (l filler) seesWaits() bool {
 // second finds them.
 func (l filler) wantsCore() float64 {
 	share := math.NaN()
-	for _, pid := range l.serverPIDs() {
-		counts := l.run.Find(recording.ProcessWants, fmt.Sprintf("process/%d", pid)).Between(l.From, l.To).V
-		if len(counts) < leastCounts {
-			continue
-		}
+	for _, counts := range l.countWants() {
 		wants := 0.0
 		for _, n := range counts {
 			if n > 0 {
@@ -217,15 +213,24 @@ func (l filler) wantsCore() float64 {
 	return share
 }
 
+// countWants returns, for each of the server's processes with enough counts, how many of its threads were on a core or
+// waited for one.
+func (l filler) countWants() (all [][]float64) {
+	for _, pid := range l.serverPIDs() {
+		counts := l.run.Find(recording.ProcessWants, fmt.Sprintf("process/%d", pid)).Between(l.From, l.To).V
+		if len(counts) >= leastCounts {
+			all = append(all, counts)
+		}
+	}
+	return all
+}
+
 // queuesOf is how much of the server's work is a wait for cores that other programs have: nearly all of it, or 0 where
 // what stays delays the device by itself. A look finds a thread on a core when it waits for one, too.
 func (l filler) queuesOf(works float64) float64 {
 	wants := 0.0
-	for _, pid := range l.serverPIDs() {
-		counts := l.run.Find(recording.ProcessWants, fmt.Sprintf("process/%d", pid)).Between(l.From, l.To).V
-		if len(counts) >= leastCounts {
-			wants += stat.Mean(counts)
-		}
+	for _, counts := range l.countWants() {
+		wants += stat.Mean(counts)
 	}
 	if !(l.OthersTakeCores.Score > 0) || !(wants > l.Costs.CoresUse) {
 		return 0
