@@ -156,56 +156,36 @@ func middleNine(values []float64) stoker.Interval {
 	}
 }
 
-// simulate returns how long each request of a minute takes, in the order in which they come.
+// simulate returns how long each request of a minute takes, shortest first. A pass takes all requests that are there,
+// and they leave after as many passes as they need.
 func (l Line) simulate(rate float64, chance *rand.Rand) []float64 {
 	var came []float64
 	for at := chance.ExpFloat64() / rate; at < minute || len(came) < fewRequests; at += chance.ExpFloat64() / rate {
 		came = append(came, at)
 	}
-	if l.Rounds > 1 {
-		return l.simulateRounds(came, chance)
-	}
-	times, free := make([]float64, 0, len(came)), 0.0
-	for i := 0; i < len(came); {
-		begin := max(free, came[i])
-		n := 1
-		for i+n < len(came) && n < l.Most && came[i+n] <= begin {
-			n++
-		}
-		free = begin + (l.PerPass+float64(n)*l.PerRequest)*l.draw(chance)
-		for _, at := range came[i : i+n] {
-			times = append(times, free-at)
-		}
-		i += n
-	}
-	slices.Sort(times)
-	return times
-}
-
-// simulateRounds is simulate of requests that are in several passes each, and join and leave between two.
-func (l Line) simulateRounds(came []float64, chance *rand.Rand) []float64 {
 	type request struct {
 		came float64
-		left int
+		left int // passes
 	}
 	var running []request
+	rounds, most := int(math.Round(max(1, l.Rounds))), max(1, l.Most)
 	times, now := make([]float64, 0, len(came)), 0.0
 	for i := 0; i < len(came) || len(running) > 0; {
 		if len(running) == 0 {
 			now = max(now, came[i])
 		}
-		for ; i < len(came) && len(running) < l.Most && came[i] <= now; i++ {
-			running = append(running, request{came[i], int(math.Round(l.Rounds))})
+		for ; i < len(came) && len(running) < most && came[i] <= now; i++ {
+			running = append(running, request{came[i], rounds})
 		}
 		now += (l.PerPass + float64(len(running))*l.PerRequest) * l.draw(chance)
 		for k := range running {
 			running[k].left--
 		}
 		running = slices.DeleteFunc(running, func(r request) bool {
-			if r.left <= 0 {
+			if r.left == 0 {
 				times = append(times, now-r.came)
 			}
-			return r.left <= 0
+			return r.left == 0
 		})
 	}
 	slices.Sort(times)
