@@ -20,17 +20,17 @@ const mostUnasked = 0.20
 const sameLoad = 1.10
 
 // compareServers compares what requests take, in runs of a server that keeps up with them. It makes as many passes as
-// its clients request, so that twice the load would look like twice the speed. False if the runs are not of such
-// servers, and a refusal if their loads differ.
+// its clients request, so that twice the load would look like twice the speed: loads that differ are refused. It
+// returns false if the runs are not of servers, or tell too little of them.
 func (o *Outcome) compareServers(was, now group, promised stoker.Interval) bool {
 	before, after := was[0].requests(), now[0].requests()
 	if !before.Known() || !after.Known() {
 		return false
 	}
 	if max(before.None, after.None) <= mostUnasked {
-		return o.compareBusyServers(was, now, promised)
+		return o.compareBusyServers(was, now, before, after, promised)
 	}
-	a, b := was.measureRequests(), now.measureRequests()
+	a, b := was.measureEach(measure.Requests.TimesInOrder), now.measureEach(measure.Requests.TimesInOrder)
 	ratio := before.Rate / after.Rate
 	if a.steps < leastSteps || b.steps < leastSteps || !(max(ratio, 1/ratio) <= sameLoad) {
 		o.Refused = fmt.Sprintf("the server keeps up with its requests, so its pace is that of its clients: %s before, %s after. "+
@@ -52,14 +52,13 @@ const moreAtOnce = 1.5
 
 // compareBusyServers compares the time from answer to answer, in runs of a server that its requests keep busy: a pass
 // may take any number of them. It returns false if single answers are not recorded.
-func (o *Outcome) compareBusyServers(was, now group, promised stoker.Interval) bool {
+func (o *Outcome) compareBusyServers(was, now group, before, after measure.Requests, promised stoker.Interval) bool {
 	a, b := was.measureEach(measure.Requests.Gaps), now.measureEach(measure.Requests.Gaps)
 	if a.steps < leastSteps || b.steps < leastSteps {
 		return false
 	}
 	w := work{was: was[0].name, now: now[0].name}
 	w.compareDevice(was[0], now[0])
-	before, after := was[0].requests(), now[0].requests()
 	w.addWarning("requests keep the server busy, so the time from answer to answer is compared: %s before, %s after. That "+
 		"requests are alike is assumed", sayRequests(before), sayRequests(after))
 	if x, y := before.InFlightAsked(), after.InFlightAsked(); ratio(x, y) > moreAtOnce {
@@ -87,9 +86,6 @@ func (s observed) script() string {
 	}
 	return ""
 }
-
-// measureRequests estimates the mean time that a request takes, from all runs.
-func (g group) measureRequests() sample { return g.measureEach(measure.Requests.TimesInOrder) }
 
 // measureEach estimates the mean of times of a server's requests, from all runs.
 func (g group) measureEach(timesOf func(measure.Requests) []float64) sample {
