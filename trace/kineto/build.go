@@ -2,6 +2,7 @@ package kineto
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -29,19 +30,18 @@ func (b *builder) sortRecords() {
 	b.work = byStart(s.work.n, func(i int) (int64, int64) { w := s.work.at(i); return w.start, w.end })
 	b.frames = byStart(s.frames.n, func(i int) (int64, int64) { f := s.frames.at(i); return f.start, f.end })
 	before, works := len(b.host)+len(b.work)+len(b.frames), len(b.work)
-	b.leaveZeros()
-	var middle int64
-	switch {
-	case len(b.host) > 0:
-		middle = s.host.at(int(b.host[len(b.host)/2])).start
-	case len(b.work) > 0:
-		middle = s.work.at(int(b.work[len(b.work)/2])).start
-	case len(b.frames) > 0:
-		middle = s.frames.at(int(b.frames[len(b.frames)/2])).start
+	all := []sorted{
+		{&b.host, func(i int32) int64 { return s.host.at(int(i)).start }},
+		{&b.work, func(i int32) int64 { return s.work.at(int(i)).start }},
+		{&b.frames, func(i int32) int64 { return s.frames.at(int(i)).start }},
 	}
-	b.host = nearMiddle(b.host, middle, func(i int32) int64 { return s.host.at(int(i)).start })
-	b.work = nearMiddle(b.work, middle, func(i int32) int64 { return s.work.at(int(i)).start })
-	b.frames = nearMiddle(b.frames, middle, func(i int32) int64 { return s.frames.at(int(i)).start })
+	leaveZeros(all)
+	if at := slices.IndexFunc(all, func(r sorted) bool { return len(*r.order) > 0 }); at >= 0 {
+		middle := all[at].at(len(*all[at].order) / 2)
+		for _, r := range all {
+			r.cutFar(middle)
+		}
+	}
 	s.dropped[absurdTime] += int64(before - len(b.host) - len(b.work) - len(b.frames))
 	s.lost += int64(works - len(b.work))
 }
@@ -50,50 +50,52 @@ func (b *builder) sortRecords() {
 // begins with it has something in its first second.
 const setLater = 1e9
 
+// sorted are records of one kind in the order of their starts.
+type sorted struct {
+	order *[]int32
+	start func(record int32) int64
+}
+
+// at is the start of the record at a place of the order.
+func (r sorted) at(place int) int64 { return r.start((*r.order)[place]) }
+
 // leaveZeros leaves out records at 0 whose time was never set: all others begin later than they take together, and
 // later than setLater.
-func (b *builder) leaveZeros() {
-	s := b.store
-	host := func(i int32) int64 { return s.host.at(int(i)).start }
-	work := func(i int32) int64 { return s.work.at(int(i)).start }
-	frame := func(i int32) int64 { return s.frames.at(int(i)).start }
+func leaveZeros(all []sorted) {
 	first, last := int64(math.MaxInt64), int64(0)
-	for _, c := range []struct {
-		order []int32
-		start func(int32) int64
-	}{{b.host, host}, {b.work, work}, {b.frames, frame}} {
-		if rest := c.order[zeros(c.order, c.start):]; len(rest) > 0 {
-			first, last = min(first, c.start(rest[0])), max(last, c.start(rest[len(rest)-1]))
+	for _, r := range all {
+		if n := r.countZeros(); n < len(*r.order) {
+			first, last = min(first, r.at(n)), max(last, r.at(len(*r.order)-1))
 		}
 	}
 	if last < first || first <= max(last-first, setLater) {
 		return
 	}
-	b.host, b.work = b.host[zeros(b.host, host):], b.work[zeros(b.work, work):]
-	b.frames = b.frames[zeros(b.frames, frame):]
+	for _, r := range all {
+		*r.order = (*r.order)[r.countZeros():]
+	}
 }
 
-// zeros is how many records at the begin of an order are at 0.
-func zeros(order []int32, start func(int32) int64) (n int) {
-	for n < len(order) && start(order[n]) == 0 {
+// countZeros is how many records at the begin are at 0.
+func (r sorted) countZeros() (n int) {
+	for n < len(*r.order) && r.at(n) == 0 {
 		n++
 	}
 	return n
 }
 
-// nearMiddle cuts off the ends that lie more than a day from the middle.
-func nearMiddle(order []int32, middle int64, start func(i int32) int64) []int32 {
-	far := func(i int32) bool {
-		at := start(i)
+// cutFar cuts off the ends that lie more than a day from the middle.
+func (r sorted) cutFar(middle int64) {
+	far := func(place int) bool {
+		at := r.at(place)
 		return uint64(max(at, middle))-uint64(min(at, middle)) > uint64(longest)
 	}
-	for len(order) > 0 && far(order[0]) {
-		order = order[1:]
+	for len(*r.order) > 0 && far(0) {
+		*r.order = (*r.order)[1:]
 	}
-	for len(order) > 0 && far(order[len(order)-1]) {
-		order = order[:len(order)-1]
+	for len(*r.order) > 0 && far(len(*r.order)-1) {
+		*r.order = (*r.order)[:len(*r.order)-1]
 	}
-	return order
 }
 
 // endMarks ends the ranges that were open when the recorder stopped: the length in the file is what their program
