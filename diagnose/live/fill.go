@@ -24,6 +24,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 		Chip: diagnose.Chip{Major: machine.GPU.ComputeMajor, Minor: machine.GPU.ComputeMinor},
 	}
 	l.fillWindow()
+	l.LoopLines = FindLoopLines(l.run, l.Costs.Window.PID, l.From, l.To)
 	if l.onlyPasses() {
 		l.Grounds.Program = diagnose.Inference
 	}
@@ -36,7 +37,6 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.Grounds.Loader = l.judgedLoader()
 	l.Grounds.NoDevice = l.GPUCount == 0 && !l.HoldsDevice
 	l.Grounds.Hidden = l.hidesGPUs()
-	l.LoopLines = FindLoopLines(l.run, l.Costs.Window.PID, l.From, l.To)
 	l.nameGarbage()
 	l.nameForks()
 	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
@@ -67,11 +67,11 @@ func OfLoopsAlone(f diagnose.Finding) bool {
 	return f.Name == diagnose.FindingHiddenSync || f.Name == diagnose.FindingHangs
 }
 
-// onlyPasses reports whether the program makes steps, none of them with gradients, and has no optimizer of its own.
+// onlyPasses reports whether the program makes steps, none of them with gradients, and no optimizer steps in them.
 func (l filler) onlyPasses() bool {
 	return (l.HasSteps || l.HasUnfedSteps) && l.Grounds.Program == diagnose.UnknownProgram &&
 		!slices.ContainsFunc(l.run.Steps, func(s recording.Step) bool { return s.Phase == recording.Train }) &&
-		!slices.ContainsFunc(FindLoopLines(l.run, l.Costs.Window.PID, l.From, l.To).Lines, updates)
+		!slices.ContainsFunc(l.LoopLines.Lines, updates)
 }
 
 // asksDevice is the least number of waits for the device, or of launches on it, in a step, from which the program
