@@ -56,7 +56,7 @@ func TestFewerCheckpointsLoseMore(t *testing.T) {
 	}
 }
 
-// The workers of a loader for evaluation that start anew take long for each first batch, whatever they do until then.
+// Workers of an evaluation loader that start again for each evaluation are late with its first batch.
 func TestEvaluationsWorkersStay(t *testing.T) {
 	const where = "/train.py:16"
 	for name, c := range map[string]struct {

@@ -181,7 +181,7 @@ func TestKernelsBesideCopies(t *testing.T) {
 	}
 }
 
-// Copies that come from page-locked memory already need a stream of their own, not such memory.
+// Copies from page-locked memory are told to use another stream, and not to pin memory.
 func TestPinnedCopiesNeedNoPinning(t *testing.T) {
 	for memory, pins := range map[string]bool{"Pinned": false, "Pageable": true} {
 		k := &kinetoFile{}

@@ -178,7 +178,7 @@ func withoutKind(class diagnose.Class) diagnose.Class {
 	return class
 }
 
-// unseenNext is what is not known of copies from page-locked memory, of which it is not known who fills it.
+// unseenNext is the doubt about copies from page-locked memory if no loader fills it.
 const unseenNext = "no loader is in the file: whether the next data are there before a step ends is not known"
 
 // pins reports whether memory is to be page-locked that is not yet.

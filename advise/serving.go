@@ -136,8 +136,8 @@ const readsAtOnce = "read the values of a pass from the device at once: one .tol
 const oneSynchronize = "call synchronize() once, after the pass, and not after each of its parts. Their times: two " +
 	"torch.cuda.Event(enable_timing=True) around each part, read after the pass"
 
-// waitsBeyondWork reports whether a pass waits for the device longer than that computes, by more than half of what it
-// idles. The last wait of a pass, for its answer, is no longer than the device computes.
+// waitsBeyondWork reports whether a pass waits for the device longer than the device computes, by more than half of its
+// idle time. The last wait of a pass, for its answer, is no longer than the device computes.
 func (a adviser) waitsBeyondWork() bool {
 	waits := a.costs.Window.Asks().SyncTime / a.costs.HostStep
 	return waits-(1-a.verdict.Idle) >= a.verdict.Idle/2

@@ -81,7 +81,7 @@ func TestEvaluationOfOneRankIsShared(t *testing.T) {
 	}
 }
 
-// A start that fetches samples needs what it looks for from all of them: no part of the data is enough.
+// A start that fetches samples, as a sampler does that sorts them by length, reads all of them.
 func TestStartThatFetchesSamples(t *testing.T) {
 	for function, want := range map[string]string{"Speech.__getitem__": SlowScanAdvice, "read_index": SlowStartAdvice} {
 		if got := AdviseStart(Line{Own: recording.Place{File: "/t.py", Line: 3, Function: function}}); got != want {

@@ -911,7 +911,7 @@ func (d *diary) judgeWith(shares map[string]float64, others bool, more ...record
 	return judge.Judge(&d.run)
 }
 
-// Steps whose launches lie in the program's own optimizer are told of it, and belong to training.
+// A program that launches mostly in its own optimizer trains, and its advice names the optimizer.
 func TestOwnOptimizerThatLaunches(t *testing.T) {
 	for function, want := range map[string]bool{"Lion.step": true, "FusedAdam8bit.step": true, "Environment.step": false} {
 		launches, syncs, waited := 2000.0, 1.0, 0.001

@@ -617,5 +617,5 @@ func rounded(r diagnose.Row) diagnose.Row {
 	return r
 }
 
-// millisecond is the length below which sums of times differ by less than a nanosecond in whatever order.
+// millisecond is the length below which the order of a sum changes it by less than a nanosecond.
 const millisecond = 1e-3

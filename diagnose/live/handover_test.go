@@ -36,8 +36,7 @@ func TestArraysComeThroughAPipe(t *testing.T) {
 	}
 }
 
-// One call of a loader waits for a batch and takes it over: its samples are counted by what they do there, in whatever
-// order they come.
+// A call of a loader waits for a batch and takes it over. Each sample counts for what it does, in any order.
 func TestWaitsAreNoHandOver(t *testing.T) {
 	const next = ";/t.py:9 train;torch/utils/data/dataloader.py:725 _BaseDataLoaderIter.__next__;"
 	l := filler{Case: diagnose.NewCase(), run: &recording.Run{Series: []recording.Series{

@@ -346,7 +346,7 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	return kindOfState(s, call == receives)
 }
 
-// kindOfState tells what a thread does in a stack of which no function says it: what it waits for, or nothing.
+// kindOfState tells what a thread does if no function of its stack is known, by what it waits for.
 func kindOfState(s recording.Stack, takes bool) diagnose.Kind {
 	switch kind := kindOf(s); {
 	case kind == diagnose.Request, kind == diagnose.Connection:
