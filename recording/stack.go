@@ -235,6 +235,25 @@ func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, loo
 	return stacks, looks
 }
 
+// ProgramFolder returns the folder in which the command was given, with a slash at its end: a sampled file lies in it
+// under the name that the command has. "" if none does.
+func (r *Run) ProgramFolder() string {
+	script := slices.IndexFunc(r.Facts.Command, func(word string) bool { return strings.HasSuffix(word, ".py") })
+	if script < 0 {
+		return ""
+	}
+	name := "/" + strings.TrimPrefix(r.Facts.Command[script], "./")
+	for _, series := range r.All(FetchStack) {
+		s, _ := stackOf(series.Subject)
+		for _, place := range s.Places {
+			if before, found := strings.CutSuffix(place.File, name); found && before != "" {
+				return before + "/"
+			}
+		}
+	}
+	return ""
+}
+
 // AwaitStacks returns where coroutines of a process waited between from and to, most first.
 func (r *Run) AwaitStacks(from, to float64, pid int) (stacks []Stack) {
 	for _, series := range r.All(AwaitStack) {

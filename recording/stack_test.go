@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -72,6 +73,31 @@ func TestStacks(t *testing.T) {
 	} {
 		if got, looks := run.FetchStacks(c.from, c.to, c.who...); !reflect.DeepEqual(got, c.want) || looks != c.looks {
 			t.Errorf("%v from %v to %v: %+v of %v looks, want %+v of %v", c.who, c.from, c.to, got, looks, c.want, c.looks)
+		}
+	}
+}
+
+// Paths of the program are shown as its command names it.
+func TestProgramFolder(t *testing.T) {
+	of := func(command string, files ...string) *Run {
+		run := &Run{Facts: Facts{Command: strings.Fields(command)}}
+		for _, file := range files {
+			run.Series = append(run.Series, Series{Signal: FetchStack, Subject: "process/1;main;core;" + file + ":3 main"})
+		}
+		return run
+	}
+	for _, c := range []struct {
+		run  *Run
+		want string
+	}{
+		{of("python train.py", "/me/run/data.py", "/me/run/train.py"), "/me/run/"},
+		{of("python -u ./src/train.py --lr 1", "/me/run/src/train.py"), "/me/run/"},
+		{of("python /me/run/train.py", "/me/run/train.py"), ""},
+		{of("python -m train", "/me/run/train.py"), ""},
+		{of("python train.py", "/me/run/pretrain.py"), ""},
+	} {
+		if got := c.run.ProgramFolder(); got != c.want {
+			t.Errorf("%v: %q, want %q", c.run.Facts.Command, got, c.want)
 		}
 	}
 }

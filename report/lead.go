@@ -63,7 +63,18 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 	} else if LeadsWithFix(v, plan) {
 		l.Then = sayThen(v, plan.Fixes)
 	}
+	l.hideFolder(run.ProgramFolder())
 	return l
+}
+
+// hideFolder names the program's own files as the command does: "train.py:41", and not from the root.
+func (l *Lead) hideFolder(folder string) {
+	if folder == "" {
+		return
+	}
+	for _, text := range []*string{&l.Verdict, &l.Why, &l.Next, &l.Then} {
+		*text = strings.ReplaceAll(*text, folder, "")
+	}
 }
 
 // sayWhole says what a fix changes and what that gains. If it is to make a line cheaper it says how.

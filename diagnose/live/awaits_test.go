@@ -154,7 +154,7 @@ func TestRequestsThatWaitForNoPass(t *testing.T) {
 // Times on a core and in other states come from two clocks, and what is said of them adds up to no more than all.
 func TestThreadsTimeAddsUp(t *testing.T) {
 	w := whereabouts{OnCore: 0.30, Queued: math.NaN(), Disk: 0, Remote: 0, Asleep: 0.66, Parked: 0.24}
-	if text := w.String(); !strings.Contains(text, "25 % on a core, 55 % asleep") || !strings.Contains(text, "20 % waiting") {
+	if text := w.String(); !strings.Contains(text, "on a core 25 % of the time, asleep 55 %") || !strings.Contains(text, "a socket 20 %") {
 		t.Error(text)
 	}
 }

@@ -95,19 +95,20 @@ func (w whereabouts) String() string {
 	all = max(1, all)
 	add := func(share float64, text string) {
 		if share /= all; share >= leastTold {
-			parts = append(parts, quantity.Percent(share)+" "+text)
+			parts = append(parts, text+" "+quantity.Percent(share))
 		}
 	}
 	add(w.OnCore, "on a core")
 	add(w.Queued, "waiting for a core")
-	add(w.Disk, "in reads from storage")
-	add(w.Remote, "in reads from the network")
-	add(w.Asleep, "asleep (a timer, a program that it runs)")
-	add(w.Parked, "waiting to be given something (a queue, a lock, a pipe, a socket)")
+	add(w.Disk, "reading from storage")
+	add(w.Remote, "reading from the network")
+	add(w.Asleep, "asleep")
+	add(w.Parked, "waiting at a queue, a lock, a pipe or a socket")
 	if len(parts) == 0 {
 		return ""
 	}
-	text := "the launching thread's time goes: " + strings.Join(parts, ", ")
+	parts[0] += " of the time"
+	text := "the launching thread is " + strings.Join(parts, ", ")
 	switch {
 	case w.Others >= diagnose.OthersAtWork:
 		text += fmt.Sprintf(". Everything else of the job uses %.2f cores", w.Others)
@@ -141,7 +142,7 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 		q = diagnose.AskShare("Does the launching thread wait while others of the job work?", away,
 			diagnose.AwayWhileIdle, "what they do is unknown")
 	}
-	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen, and %s", l.LaunchThreadTime).
+	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen; %s", l.LaunchThreadTime).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 	if l.Costs.Others > diagnose.ManyOthers {
 		q = q.WithEvidence(l.Costs.Others, "cores", "machine.cpu", "other programs use %.1f cores", l.Costs.Others)
@@ -196,10 +197,10 @@ func (l filler) yieldTo(other diagnose.Quantity) { l.OwnCodeDelaysDevice.Score *
 func (l filler) describeLaunchThread(w whereabouts) string {
 	said := w.String()
 	if loading := l.measureLoading(); said != "" && l.HookMissing && !math.IsNaN(loading) {
-		said += fmt.Sprintf(". Looks at its stack find it in a loader's fetch %s of the time", quantity.Percent(loading))
+		said += fmt.Sprintf(". Its stack samples lie in a loader's fetch %s of the time", quantity.Percent(loading))
 	}
 	if lines := l.describeLoop(); said != "" && lines != "" {
-		said += ". By line, while it prepares no batch: " + lines
+		said += ". Its lines, outside of loading: " + lines
 	}
 	return said
 }

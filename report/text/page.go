@@ -64,7 +64,12 @@ func (p *page) writeRow(name, text string) {
 func (p *page) printWrapped(first, next, s string) {
 	line := first
 	empty := true
-	for _, word := range strings.Fields(p.explainText(s)) {
+	words := strings.Fields(p.explainText(s))
+	for i, word := range words {
+		if i+1 < len(words) && strings.HasPrefix(words[i+1], "%") { // stays on its figure's line
+			words[i+1] = word + " " + words[i+1]
+			continue
+		}
 		if !empty && cellWidth(line)+1+cellWidth(word) > p.width() {
 			p.b.WriteString(strings.TrimRight(line, " ") + "\n")
 			line, empty = next, true
