@@ -142,7 +142,7 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 		q = diagnose.AskShare("Does the launching thread wait while others of the job work?", away,
 			diagnose.AwayWhileIdle, "what they do is unknown")
 	}
-	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen; %s", l.LaunchThreadTime).
+	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen, and %s", l.LaunchThreadTime).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 	if l.Costs.Others > diagnose.ManyOthers {
 		q = q.WithEvidence(l.Costs.Others, "cores", "machine.cpu", "other programs use %.1f cores", l.Costs.Others)
