@@ -12,7 +12,7 @@ import sys
 from _thread import RLock
 from _thread import get_native_id as native_id
 from functools import wraps
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction
 from time import monotonic_ns
 
 from . import awaits, channel, guarded, lend, now
@@ -259,10 +259,28 @@ def patch_grpc(module):
     lend.put_in_place(((module, "_handle_call", _handle_call_in_place_of),))
 
 
+def _counted_pieces(original):
+    """Make a function that counts a request for each call of one that gives its answer in pieces, until the last of them."""
+
+    async def call(*args, **kwargs):
+        begun, pieces = begin_in_torch("POST", ""), original(*args, **kwargs)
+        try:
+            async for piece in pieces:
+                yield piece
+        finally:
+            if begun is not None:
+                end(begun)
+            await pieces.aclose()
+
+    return call
+
+
 def _rpc_method_handler_in_place_of(original):
     def rpc_method_handler(behavior, *args, **kwargs):
         if iscoroutinefunction(behavior):
             behavior = wraps(behavior)(_counted(behavior, lambda *_: begin_in_torch("POST", "")))
+        elif isasyncgenfunction(behavior):
+            behavior = wraps(behavior)(_counted_pieces(behavior))
         return original(behavior, *args, **kwargs)
 
     return rpc_method_handler
@@ -270,7 +288,7 @@ def _rpc_method_handler_in_place_of(original):
 
 def patch_grpc_coroutines(module):
     """Calls of grpc.aio: its server is native code, and is given the program's coroutines one by one."""
-    names = ("unary_unary_rpc_method_handler", "stream_unary_rpc_method_handler")
+    names = ("unary_unary_rpc_method_handler", "stream_unary_rpc_method_handler", "unary_stream_rpc_method_handler")
     lend.put_in_place(tuple((module, name, _rpc_method_handler_in_place_of) for name in names))
 
 

@@ -317,6 +317,7 @@ GRPC = {
     "__init__.py": """
         def unary_unary_rpc_method_handler(behavior, request_deserializer=None): return behavior
         def stream_unary_rpc_method_handler(behavior, request_deserializer=None): return behavior
+        def unary_stream_rpc_method_handler(behavior, request_deserializer=None): return behavior
     """,
     "_server.py": """
         def _handle_call(event, answer): return "state", answer
@@ -450,10 +451,22 @@ class ServingAnyProgram(FakeCase):
     except KeyError: print("passed")
     plain = lambda request, context: request
     assert grpc.unary_unary_rpc_method_handler(plain) is plain
+    async def Tell(request, context):
+        try:
+            for word in request.split():
+                time.sleep(0.020)
+                yield word
+        finally: print("closed")
+    async def listen(most):
+        words = grpc.unary_stream_rpc_method_handler(Tell)("once upon a time", None)
+        said = [await anext(words) for _ in range(most)] if most else [word async for word in words]
+        await words.aclose()
+        return said
+    assert asyncio.run(listen(0)) == ["once", "upon", "a", "time"] and asyncio.run(listen(2)) == ["once", "upon"]
     assert sys.modules["_stoker_hook"].now.state.requests.active == 0
         """)
-        self.assertEqual(found.out, "passed\n")
-        self.assertEqual([r["d"] for r in found.of("request")], [40 * MS, 30 * MS, 30 * MS])
+        self.assertEqual(found.out, "passed\nclosed\nclosed\n")
+        self.assertEqual([r["d"] for r in found.of("request")], [40 * MS, 30 * MS, 30 * MS, 80 * MS, 40 * MS])
 
     def test_a_message_lasts_until_the_next_one_is_asked_for(self):
         found = self.serve("""
