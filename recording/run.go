@@ -111,7 +111,7 @@ type Machine struct {
 	CPUs int    `json:"cpus,omitempty"` // logical processors of the machine
 	// physical cores behind the allowed processors, as the kernel reports them
 	PhysCores int     `json:"phys_cores,omitempty"`
-	Allowed   int     `json:"allowed,omitempty"` // processors in the trainer's affinity mask
+	Allowed   int     `json:"allowed,omitempty"` // processors in the affinity mask of the trainer, or of any of a server's processes
 	Quota     float64 `json:"quota,omitempty"`   // cores allowed by the cgroup's CPU quota; 0: no quota
 	// memory the job may use: the cgroup's limit, else the machine's
 	MemoryBytes *float64 `json:"memory_bytes,omitempty"`

@@ -136,7 +136,7 @@ func (j *Job) Second(now float64, to Sink) {
 	j.follow()
 	j.list()
 	j.sampleTree(now, to)
-	j.machine.writeSample(now, to, j.trainer())
+	j.machine.writeSample(now, to, j.trainer(), j.servers()...)
 	j.note()
 }
 
@@ -172,6 +172,17 @@ func (j *Job) trainer() int {
 	return best
 }
 
+// servers returns the processes that take requests for a trainer. vLLM's worker on a CPU binds itself to a core, and
+// they do not.
+func (j *Job) servers() (pids []int) {
+	for pid, p := range j.tree.live {
+		if p.role == recording.RoleServer {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // Processes returns the trainers and workers seen so far, in order of their start.
 func (j *Job) Processes() []recording.Process {
 	all := make([]recording.Process, 0, len(j.facts))
@@ -189,7 +200,7 @@ func (j *Job) Processes() []recording.Process {
 func (j *Job) HostMachine() recording.Machine {
 	pid := j.trainer()
 	if p := j.tree.live[pid]; j.host.CPUs == 0 || p != nil && !p.zombie {
-		j.host = j.machine.facts(pid)
+		j.host = j.machine.facts(pid, j.servers()...)
 		j.host.TaskCores = j.taskCores
 	}
 	return j.host

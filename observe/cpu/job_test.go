@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/stoker-dev/stoker/internal/leash"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
@@ -404,5 +406,29 @@ func TestEndedCountsOnce(t *testing.T) {
 				t.Errorf("%s, %s: %v s, want %v", name, order, j.tree.total, c.want)
 			}
 		}
+	}
+}
+
+// A server may use the processors of all its processes, though the one that computes is bound to one.
+func TestProcessorsOfAServer(t *testing.T) {
+	all := affinity(os.Getpid())
+	if all.Count() < 2 {
+		t.Skip("one processor")
+	}
+	bound := begin(t, "sleep", "60")
+	var one unix.CPUSet
+	for n := 0; one.Count() == 0; n++ {
+		if all.IsSet(n) {
+			one.Set(n)
+		}
+	}
+	if err := unix.SchedSetaffinity(bound.Process.Pid, &one); err != nil {
+		t.Fatal(err)
+	}
+	if got := affinity(bound.Process.Pid).Count(); got != 1 {
+		t.Errorf("bound to one, it may use %d", got)
+	}
+	if got := affinity(bound.Process.Pid, os.Getpid()).Count(); got != all.Count() {
+		t.Errorf("with one that takes requests, it may use %d of %d", got, all.Count())
 	}
 }

@@ -46,13 +46,13 @@ func newMachine(root string) (*machine, error) {
 
 func join(root, name string) string { return filepath.Join(root, name) }
 
-// facts describes the host for a process.
-func (m *machine) facts(pid int) recording.Machine {
+// facts describes the host for a process. Its processors are also those of others that answer requests for it.
+func (m *machine) facts(pid int, servers ...int) recording.Machine {
 	if m.static.CPUs == 0 {
 		m.describe()
 	}
 	f := m.static
-	allowed := affinity(pid)
+	allowed := affinity(pid, servers...)
 	f.Allowed = allowed.Count()
 	f.PhysCores = m.physical(allowed)
 	if limits, err := m.lockedMemoryLimit(pid); err == nil {
@@ -109,10 +109,10 @@ func (m *machine) regroup(pid int) bool {
 	return true
 }
 
-// writeSample writes the signals of the host, as process pid may use it.
-func (m *machine) writeSample(now float64, to Sink, pid int) {
+// writeSample writes the signals of the host, as process pid may use it, and others that answer requests for it.
+func (m *machine) writeSample(now float64, to Sink, pid int, servers ...int) {
 	if stat, err := m.proc.Stat(); err == nil {
-		m.grow(stat, affinity(pid))
+		m.grow(stat, affinity(pid, servers...))
 		to.AddSample(recording.MachineCPU, "machine", now, m.busy)
 	}
 	free := math.NaN()
@@ -193,10 +193,18 @@ func (m *machine) numaNode(processor int) (int, bool) {
 	return node, known && m.static.Nodes > 1
 }
 
-func affinity(pid int) *unix.CPUSet {
+func affinity(pid int, servers ...int) *unix.CPUSet {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(pid, &set); err != nil {
 		_ = unix.SchedGetaffinity(0, &set) // gone: what we may use ourselves, as it was started by us
+	}
+	for _, server := range servers {
+		var more unix.CPUSet
+		if unix.SchedGetaffinity(server, &more) == nil {
+			for n := range more {
+				set[n] |= more[n]
+			}
+		}
 	}
 	return &set
 }
