@@ -50,6 +50,9 @@ func (a adviser) leadWith(plan Plan) Plan {
 		if lead.Line.Kind == diagnose.Syncing {
 			fix.Mind = readsDecide
 		}
+		if lead.Line.Kind == diagnose.Syncing && lead.Passes {
+			fix.Mind = resultsDecide
+		}
 	case diagnose.RowEdge:
 		if !lead.IsOwnWork() {
 			a.bridgeEpochs(&fix, lead)
