@@ -300,7 +300,7 @@ var Classes = []Word{
 	},
 	{
 		string(ServerHost),
-		"the host works for requests before, between or after passes, while the device idles",
+		"the host works for requests before, between or after passes, while the model waits",
 		"do it once for what requests share, for a whole batch or on the device, or beside the model: in threads, Python code in processes",
 	},
 	{
@@ -310,7 +310,7 @@ var Classes = []Word{
 	},
 	{
 		string(ServerWaits),
-		"requests are there, the device idles and no core works for them: a lock, a timer, a batch that fills, another service",
+		"requests are there, the model waits and no core works for them: a lock, a timer, a batch that fills, another service",
 		"hold no lock in a wait, ask other services with await, and let a batch wait at most as long as a pass takes",
 	},
 	{

@@ -154,7 +154,7 @@ var LedgerRows = []Word{
 	{string(RowInference), "the same of a run that never trains", ""},
 	{string(RowBetween), "what the launching thread does beside its steps while the device idles: logging, metrics, callbacks", ""},
 	{string(RowUnasked), "of a server: no request is there", ""},
-	{string(RowAwaited), "of a server: requests are there, the device idles, and no core works for them: a lock, a timer, another service", ""},
+	{string(RowAwaited), "of a server: requests are there, the model waits, and no core works for them: a lock, a timer, another service", ""},
 	{string(RowRanks), "exchanging with other ranks, and waiting for them", ""},
 	{string(RowEvaluation), "evaluation between the steps, with its loader", ""},
 	{string(RowCheckpoint), "saving checkpoints", ""},

@@ -1,5 +1,7 @@
 package diagnose
 
+import "strings"
+
 // serverSettings has what helps against a class, in the words of a server's own settings.
 var serverSettings = map[Class]map[string]string{
 	BatchTooSmall: {
@@ -59,4 +61,28 @@ var workOfRequest = map[Kind]string{
 		"tensors): few numbers then go to the host",
 	Spectra: "on the device, for a whole batch: the transforms of torchaudio take tensors there. Make the transform (its windows, " +
 		"its filter bank) once",
+}
+
+// onHost rewords advice for a server on a machine without a GPU, where the model computes on the CPU.
+var onHost = strings.NewReplacer(
+	", on the device if values come from there", "", ", on the device if the values come from there", "",
+	", on the device and all at once", ", all at once", ": few numbers then go to the host", "",
+	" on the device, for a whole batch", " for a whole batch at once", " on the device for a whole batch", " for a whole batch at once",
+	"on the device, for a whole batch", "for a whole batch at once", "on the device for a whole batch", "for a whole batch at once",
+	" on the device, for the whole batch", " for the whole batch", "for a whole batch on the device", "for a whole batch at once",
+	"for a whole batch or on the device", "for a whole batch", "take tensors there", "take tensors",
+	"num_replicas with a part of a GPU each", "num_replicas", "another has the device", "another has the model",
+	"ahead of the device", "ahead of the model", ", CUDA graphs (no --enforce-eager)", "", ", with no call of CUDA before", "",
+	"vllm serve --gpu-memory-utilization 0.95 (on a CPU VLLM_CPU_KVCACHE_SPACE)", "a larger VLLM_CPU_KVCACHE_SPACE",
+	"vLLM: --gpu-memory-utilization", "vLLM: VLLM_CPU_KVCACHE_SPACE", "--cuda-memory-fraction 0.95, ", "",
+	", more GPUs (--tp-size)", "", ", more GPUs (--num-shard)", "", ", more GPUs", "",
+	", and --cuda-graph-max-bs as large", "",
+)
+
+// FitServer is advice for a server in words that speak of no device where none is there.
+func (v *Verdict) FitServer(advice string) string {
+	if v.Grounds.NoDevice && v.Measured.Requests.Known() {
+		return onHost.Replace(advice)
+	}
+	return advice
 }

@@ -204,7 +204,7 @@ func (v *Verdict) Do() string {
 	if v.Class == NetworkBound {
 		return v.Grounds.FitExchange(v.do())
 	}
-	return v.do()
+	return v.FitServer(v.do())
 }
 
 func (v *Verdict) do() string {

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // Answers are what all rules say of a Case.
@@ -114,8 +115,8 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 // serves requests; without requests nothing else limits it; and one that gives its device a request at a time is
 // not limited by the device.
 //
-// Where no GPU was seen the CPU is the device that there is: that the model computes there is the limit if it does
-// so nearly all the time. Beside a GPU it is the deeper cause.
+// Where no GPU was seen, that the model computes on the CPU is the limit if its passes take more than anything else.
+// Beside a GPU it is the deeper cause.
 func (c *inquiry) weighServer(class diagnose.Class) float64 {
 	switch class {
 	case diagnose.ComputeOnCPU:
@@ -123,8 +124,8 @@ func (c *inquiry) weighServer(class diagnose.Class) float64 {
 		case c.OnDevice:
 			return 0
 		case c.GPUCount == 0:
-			return diagnose.DeviceBusy.Score(c.Requests.PassShare) * (1 - c.PassesSmall.Score) *
-				(1 - c.CacheIsFull.Score)
+			return c.weighPasses() * c.weighLead(c.passesOnCPU()) * (1 - c.NobodyAsks.Score) *
+				(1 - c.PassesSmall.Score) * (1 - c.CacheIsFull.Score)
 		}
 		return c.weighPasses()
 	case diagnose.NoLoad:
@@ -156,6 +157,15 @@ func (c *inquiry) weighPasses() float64 {
 		return 1
 	}
 	return diagnose.HostForRequests.Score(c.Requests.PassShare / max(1e-9, 1-c.Requests.None))
+}
+
+// passesOnCPU is the share of the window in which a server's model computes on the CPU of a machine without a GPU. One
+// would do away with most of that, unlike a faster one with the work of a slower. 0 of others.
+func (c *inquiry) passesOnCPU() float64 {
+	if c.GPUCount > 0 || !c.Requests.Known() || !c.computesOnCPU() {
+		return 0
+	}
+	return stat.Or(c.Requests.PassShare, 0)
 }
 
 // isUnseen reports whether nothing was seen of a device, a step or a loader: what the

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -71,6 +72,33 @@ func TestWhatAStartIsMadeOf(t *testing.T) {
 		_, text, _ := Describe(diagnose.Verdict{Class: a.Class, Evidence: a.Evidence})
 		if a.Class != diagnose.StartUp || text != want {
 			t.Errorf("%s: %q, want %q", a.Class, text, want)
+		}
+	}
+}
+
+// On a machine without a GPU the model's work on the CPU is the limit of a server if it takes more than anything else, and
+// nothing is said of a device.
+func TestAServerWithoutAGPU(t *testing.T) {
+	for name, c := range map[string]struct {
+		passes, host, waits, nobody float64
+		want                        diagnose.Class
+	}{
+		"passes take most": {0.44, 0.38, 0, 0, diagnose.ComputeOnCPU},
+		"the host's work":  {0.2, 0.6, 0, 0, diagnose.ServerHost},
+		"a wait":           {0.2, 0, 0.7, 0, diagnose.ServerWaits},
+		"nobody asks":      {0.3, 0.1, 0, 0.6, diagnose.NoLoad},
+	} {
+		of := diagnose.NewCase()
+		of.IsTraining, of.HasUnfedSteps, of.Model = true, true, &diagnose.ModelFacts{Device: "cpu"}
+		of.Requests.None, of.Requests.PassShare = c.nobody, c.passes
+		of.Parts = diagnose.Parts{Unasked: c.nobody, Long: c.host, Awaited: c.waits}
+		of.HostServes = diagnose.AskShare("Does the host work?", c.host, diagnose.HostForRequests, "")
+		of.NobodyWorks = diagnose.AskShare("Does nobody work?", c.waits, diagnose.Awaited, "")
+		of.NobodyAsks = diagnose.AskShare("Does nobody ask?", c.nobody, diagnose.Unasked, "")
+		a := AskAll(of)
+		title, text, _ := Describe(diagnose.Verdict{Class: a.Class, Evidence: a.Evidence})
+		if a.Class != c.want || strings.Contains(title+text, "device") {
+			t.Errorf("%s: %s: %s. %s", name, a.Class, title, text)
 		}
 	}
 }

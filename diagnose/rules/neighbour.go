@@ -10,7 +10,7 @@ import (
 var neighbour = Rule{
 	Class: diagnose.Neighbour,
 	Title: "Other programs have the cores",
-	Text: "Preparing batches, answering requests, or launching work on the device, is seen waiting for cores that " +
+	Text: "Preparing batches, answering requests, or launching work, is seen waiting for cores that " +
 		"other programs of this machine use.",
 	Limits: "Who the others are is not recorded: the ranks of a job that are observed one by one are each other's. " +
 		"If loading mostly waits for something else than a core, they are not its limit.",

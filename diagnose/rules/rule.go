@@ -81,7 +81,7 @@ func FindRule(class diagnose.Class) (Rule, bool) {
 	}
 	if class == diagnose.Tokenizing {
 		rule := serverHost
-		rule.Title = "Tokenizing, or turning tokens into text, keeps the device waiting"
+		rule.Title = "Tokenizing, or turning tokens into text, keeps the model waiting"
 		return rule, true
 	}
 	for _, rule := range rules {
@@ -127,7 +127,7 @@ func (c *inquiry) because(lists ...[]diagnose.Evidence) {
 func (c *inquiry) weighLead(x float64) float64 {
 	p := c.Parts
 	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unlinked, p.Opening, p.Awaited,
-		stat.Or(p.Rare, 0))
+		stat.Or(p.Rare, 0), c.passesOnCPU())
 	switch {
 	case math.IsNaN(most):
 		return 1

@@ -8,7 +8,7 @@ import (
 var noLoad = Rule{
 	Class: diagnose.NoLoad,
 	Title: "Nobody asks for much of the time",
-	Text: "The server has no request to answer, and keeps up with those that come. An idle device is no fault then: it " +
+	Text: "The server has no request to answer, and keeps up with those that come. That it idles is no fault: it " +
 		"has capacity left.",
 	Limits: "Requests that wait before the server, in a proxy or a client, are not seen.",
 	check: func(c *inquiry) float64 {
@@ -22,7 +22,7 @@ var batchTooSmall = Rule{
 	Title: "A pass takes few of the requests that wait",
 	Text: "Several requests are there at a time, and the model is called with one or few of them. A pass of several " +
 		"takes little longer, up to a size.",
-	Limits: "How much longer a larger pass takes was not measured: if one request fills the device, a larger batch brings nothing.",
+	Limits: "How much longer a larger pass takes was not measured: one that takes longer in proportion brings nothing.",
 	check: func(c *inquiry) float64 {
 		c.because(c.PassesSmall.Evidence)
 		small := c.yes(c.PassesSmall)
@@ -42,9 +42,9 @@ const mostlyCopies = 0.4
 
 var serverHost = Rule{
 	Class: diagnose.ServerHost,
-	Title: "The host's work for requests keeps the device waiting",
+	Title: "The host's work for requests keeps the model waiting",
 	Text: "Requests are there, and threads of the server work for them before, between or after passes of the model, " +
-		"while the device idles.",
+		"which waits meanwhile.",
 	Limits: "Looks at stacks tell the line. Native code counts for the line of Python that called it.",
 	check: func(c *inquiry) float64 {
 		c.because(c.HostServes.Evidence)
@@ -62,7 +62,7 @@ var serverHost = Rule{
 var serverWaits = Rule{
 	Class: diagnose.ServerWaits,
 	Title: "Requests wait, and nobody works for them",
-	Text: "Requests are there and the device idles, but no thread of the server is on a core: they wait for a lock, a timer, a " +
+	Text: "Requests are there and the model waits, but no thread of the server is on a core: they wait for a lock, a timer, a " +
 		"batch that fills, or another service.",
 	Limits: "A service on another machine that is asked looks like a timer.",
 	check: func(c *inquiry) float64 {
