@@ -15,6 +15,31 @@ import (
 // serving advises a server: what the class names, in words of servers, with its line and a bound of
 // its worth. A server that keeps up is advised nothing.
 func (a adviser) serving() Plan {
+	plan := a.ofServer()
+	if v := a.verdict; v.Class.Is(diagnose.GPUBound) || v.Class == diagnose.ComputeOnCPU {
+		plan = a.besideDevice()
+	}
+	for i := range plan.Fixes {
+		plan.Fixes[i].Title = a.verdict.FitServer(plan.Fixes[i].Title)
+	}
+	return plan
+}
+
+// besideDevice advises what keeps the model waiting, where the limit is the device, or the CPU that computes the model.
+func (a adviser) besideDevice() Plan {
+	p := a.verdict.Measured.Parts
+	asked, class, part := 1-p.Unasked, diagnose.ServerHost, p.Long
+	if p.Awaited > p.Long {
+		class, part = diagnose.ServerWaits, p.Awaited
+	}
+	if !(part >= diagnose.HostForRequests.Yes*asked) {
+		return Plan{}
+	}
+	a.verdict.Class, a.verdict.Most = class, atRemoval(part/asked)
+	return a.ofServer()
+}
+
+func (a adviser) ofServer() Plan {
 	v := a.verdict
 	if v.Class == diagnose.LaunchBound {
 		var plan Plan

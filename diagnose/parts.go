@@ -48,3 +48,18 @@ func BesideInput(input float64) float64 { return 1 - 0.7*InputLost.Score(input) 
 func (p Parts) LoseTimeBeside(part float64) bool {
 	return !(p.Input+p.Host+p.Long+p.Copies+p.Queued+stat.Or(p.Rare, 0)-part < leastLost)
 }
+
+// AskDeviceLead is the question that ScoreDeviceLead answers.
+const AskDeviceLead = "Would a device twice as fast bring more than whatever fills its gaps?"
+
+// A device is the limit where a faster one brings more than doing away with the largest of the
+// gaps' reasons. One of the next generation, or half the bits, is about twice as fast. [J]
+const fasterDevice = 2
+
+// ScoreDeviceLead is how much of a yes it is that work of the device's own, a share of the window, is what a change
+// brings most of: in a trace, and of a server, whose gaps have reasons as well.
+func (p Parts) ScoreDeviceLead(own float64) float64 {
+	gained := own * (1 - 1.0/fasterDevice)
+	return DeviceLeads.Score(own) *
+		DeviceLeadsBy.Score(gained-max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Awaited))
+}

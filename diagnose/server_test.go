@@ -3,6 +3,7 @@ package diagnose_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // server is one minute of a server, in shares of the time.
@@ -87,6 +89,8 @@ func TestServers(t *testing.T) {
 		"batches of 6":  {server{busy: 0.95, none: 0.01, flight: 18, batch: 6, cores: 0.1}, diagnose.GPUBound, ""},
 		"three for one": {server{busy: 0.95, none: 0.01, flight: 2.9, batch: 1, cores: 0.1}, diagnose.GPUBound, ""},
 		"four for one":  {server{busy: 0.95, none: 0.01, flight: 4, batch: 1, cores: 0.1}, diagnose.BatchTooSmall, ""},
+		"busy for most": {server{busy: 0.84, none: 0.01, flight: 40, batch: 16, work: 0.15, cores: 0.3, line: own}, diagnose.GPUBound, "server.py:41"},
+		"a lock beside": {server{busy: 0.79, none: 0.01, flight: 40, batch: 16, held: 0.7, cores: 0.01, line: own}, diagnose.GPUBound, "server.py:41"},
 		"a line works":  {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own}, diagnose.ServerHost, "server.py:41"},
 		"a tokenizer":   {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own + ";transformers/tokenization_utils_base.py:9 encode"}, diagnose.Tokenizing, "server.py:41"},
 		"a lock":        {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, held: 0.7, cores: 0.1, line: own}, diagnose.ServerWaits, "server.py:41"},
@@ -127,6 +131,32 @@ func TestServers(t *testing.T) {
 		}
 		if math.Abs(rows/v.Ledger.Wall-1) > 0.01 {
 			t.Errorf("%s: rows add up to %.1f s of %.1f", name, rows, v.Ledger.Wall)
+		}
+	}
+}
+
+// On a machine without a GPU that the model computes on the CPU comes first if its passes take most, and no word speaks of
+// a device.
+func TestServersWithoutAGPU(t *testing.T) {
+	for name, c := range map[string]struct {
+		server
+		class diagnose.Class
+	}{
+		"passes take most": {server{busy: 0.5, none: 0.01, flight: 16, batch: 16, work: 0.4, cores: 0.9, line: "/app/server.py:41 clean"}, diagnose.ComputeOnCPU},
+		"the host's work":  {server{busy: 0.2, none: 0.01, flight: 4, batch: 4, work: 0.7, cores: 0.9, line: "/app/server.py:41 clean"}, diagnose.ServerHost},
+	} {
+		run := c.record()
+		run.Facts.GPUs, run.Facts.Model.Device, run.Facts.Processes[0].Device = nil, "cpu", -1
+		run.Series = slices.DeleteFunc(run.Series, func(s recording.Series) bool { return s.Signal == recording.GPUUtilisation })
+		v := judge.Judge(run)
+		plan := advise.Rank(run, v)
+		lead := report.LeadOf(run, v, plan, "")
+		if v.Class != c.class || len(plan.Fixes) != 1 || plan.Fixes[0].At != "server.py:41" {
+			t.Errorf("%s: class %s by %v, advised %+v", name, v.Class, v.Scores[:3], plan.Fixes)
+		}
+		said := fmt.Sprint(lead, report.ListEvidence(v), plan.Fixes[0].Title, report.DescribeClass(v))
+		if strings.Contains(strings.ReplaceAll(said, "workers_per_device", ""), "device") || c.class == diagnose.ComputeOnCPU && !strings.HasPrefix(lead.Then, "server.py:41") {
+			t.Errorf("%s: it says %s", name, said)
 		}
 	}
 }
@@ -235,8 +265,9 @@ func TestAServerWithoutCores(t *testing.T) {
 		busy, wants float64
 		want        diagnose.Class
 	}{
-		"its work is a wait":         {0.84, 1, diagnose.Neighbour},
-		"it gets the core it wants":  {0.84, 0.1, diagnose.ServerHost},
+		"its work is a wait":         {0.6, 4, diagnose.Neighbour},
+		"the device works longer":    {0.84, 1, diagnose.GPUBound},
+		"it gets the core it wants":  {0.6, 0.1, diagnose.ServerHost},
 		"much of it is work as well": {0.5, 0.2, diagnose.ServerHost},
 	} {
 		run := server{busy: c.busy, none: 0, flight: 4, batch: 4, work: 1 - c.busy, cores: 0.1, line: "/app/server.py:41 clean"}.record()
@@ -248,7 +279,7 @@ func TestAServerWithoutCores(t *testing.T) {
 			}
 		}
 		v := judge.Judge(run)
-		if fixes := advise.Rank(run, v).Fixes; v.Class != c.want || (v.Class == diagnose.Neighbour) != (len(fixes) == 0) {
+		if fixes := advise.Rank(run, v).Fixes; v.Class != c.want || (v.Class == diagnose.ServerHost) != (len(fixes) > 0) {
 			t.Errorf("%s: %s, %+v; scores %v, parts %+v", name, v.Class, fixes, v.Scores[:3], v.Measured.Parts)
 		}
 	}

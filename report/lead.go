@@ -62,6 +62,8 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 		l.Next += ". Of the program's own: " + sayWhole(own, v)
 	} else if LeadsWithFix(v, plan) {
 		l.Then = sayThen(v, plan.Fixes)
+	} else if v.Measured.Requests.Known() && len(plan.Fixes) > 0 {
+		l.Then = sayWhole(plan.Fixes[0], v)
 	}
 	l.hideFolder(run.ProgramFolder())
 	return l
@@ -277,9 +279,11 @@ func FurtherEvidence(v diagnose.Verdict) []string {
 }
 
 // LeadsWithFix reports whether the best fix is what to do first. It is not while the model
-// computes on the CPU, for any gain, nor beside a late rank, if its gain is only bounded.
+// computes on the CPU, for any gain, nor where the device is a server's limit, nor beside a late rank, if its gain is
+// only bounded.
 func LeadsWithFix(v diagnose.Verdict, plan advise.Plan) bool {
-	if len(plan.Fixes) == 0 || v.Headline() == diagnose.ComputeOnCPU {
+	busyServer := v.Class.Is(diagnose.GPUBound) && v.Measured.Requests.Known()
+	if len(plan.Fixes) == 0 || v.Headline() == diagnose.ComputeOnCPU || busyServer {
 		return false
 	}
 	return v.Headline() != diagnose.StragglerRank || sharesEvaluation(plan) ||

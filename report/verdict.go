@@ -102,9 +102,9 @@ func SayWhatElse(v diagnose.Verdict) string {
 				"replay. Without its gaps the same work is done %s as fast at most.", fewer,
 				quantity.AboutRatio(1/(1-v.Idle)))
 		}
-		if v.Device >= 0 && v.Idle >= muchIdle {
+		if gaps := gapsOf(v); gaps >= muchIdle {
 			return fmt.Sprintf("less work for the device, or a faster one: it is the limit. Without its gaps the same work is "+
-				"done %s as fast at most.", quantity.AboutRatio(1/(1-v.Idle)))
+				"done %s as fast at most.", quantity.AboutRatio(1/(1-gaps)))
 		}
 		return "nothing on the host's side: the device is the limit."
 	}
@@ -116,6 +116,18 @@ func SayWhatElse(v diagnose.Verdict) string {
 		return do + " (how much that gains is unknown here)."
 	}
 	return "no change here has a measurable gain."
+}
+
+// gapsOf returns the share of the time in which a device has work and does none; NaN if unknown. A server's has none
+// without requests.
+func gapsOf(v diagnose.Verdict) float64 {
+	switch asked := 1 - v.Measured.Parts.Unasked; {
+	case v.Device >= 0:
+		return v.Idle
+	case v.Measured.Requests.Known() && asked > 0:
+		return max(0, v.Idle-v.Measured.Parts.Unasked) / asked
+	}
+	return math.NaN()
 }
 
 // DescribeGain describes the gain of a fix.

@@ -107,7 +107,7 @@ func settleStall(c *diagnose.Case, class diagnose.Class) {
 	if !math.IsNaN(c.Stall) || math.IsNaN(c.Idle) {
 		return
 	}
-	if class.Starves() && !c.Requests.Known() || class.Is(diagnose.GPUBound) {
+	if !c.Requests.Known() && (class.Starves() || class.Is(diagnose.GPUBound)) {
 		c.Stall, c.StallSource = c.MostStall(), c.IdleSource()
 	}
 }

@@ -46,6 +46,7 @@ func (l filler) fillServer() {
 	}
 	none := diagnose.Quantity{}
 	l.OwnCodeDelaysDevice, l.JobAwaitsOthers, l.DeviceWaitsInLongGaps, l.DeviceWaitsForLaunch = none, none, none, none
+	l.InputShort, l.InputShortBeside = none, none // of a loader
 	l.Grounds.Program = diagnose.Inference
 	l.IsTraining = true // its passes, or its requests, say what the program does
 	l.LoopLines = l.findServerLines()
@@ -61,6 +62,7 @@ func (l filler) fillServer() {
 			l.CopiesTakeTime, l.RoomForCopies = q, none
 		}
 		l.DeviceBusy = l.askServerBusy()
+		l.leaveToDevice()
 	}
 }
 
@@ -118,16 +120,42 @@ func (l filler) waitElsewhere() float64 {
 	return (coroutines + threads) / (l.To - l.From)
 }
 
-// askServerBusy asks of the time in which requests are there what askDeviceBusy asks of all.
+// askServerBusy asks of the time in which requests are there what askDeviceBusy asks of all, and whether a faster device
+// brings more than whatever fills its gaps, as of a trace.
 func (l filler) askServerBusy() diagnose.Quantity {
 	asked := 1 - l.Parts.Unasked
 	if !(asked > 0) {
 		return l.DeviceBusy
 	}
 	busy := min(1, l.Util/asked)
-	return diagnose.AskShareOr(diagnose.UnknownScore,
-		"Does some kernel run nearly all the time in which requests are there?", busy, diagnose.DeviceBusy, "").
-		AddMeter(l.Case, busy, "some kernel runs %s of the time in which requests are there", quantity.Percent(busy))
+	q := diagnose.AskShareOr(diagnose.UnknownScore,
+		"Does some kernel run nearly all the time in which requests are there?", busy, diagnose.DeviceBusy, "")
+	if leads := l.partsAsked().ScoreDeviceLead(busy); leads > q.Score {
+		q = diagnose.AskShare(diagnose.AskDeviceLead, busy, diagnose.DeviceLeads.AtNo(), "")
+		q.Score = leads
+	}
+	return q.AddMeter(l.Case, busy, "some kernel runs %s of the time in which requests are there", quantity.Percent(busy))
+}
+
+// partsAsked are what fills the device's gaps, as shares of the time in which requests are there.
+func (l filler) partsAsked() diagnose.Parts {
+	p, asked := l.Parts, 1-l.Parts.Unasked
+	return diagnose.Parts{
+		Host: p.Host / asked, Copies: p.Copies / asked, Awaited: p.Awaited / asked,
+		Long: max(p.Long, p.Queued, p.Unnamed) / asked,
+	}
+}
+
+// leaveToDevice takes from what keeps the device waiting what a device that leads leaves of it.
+func (l filler) leaveToDevice() {
+	if math.IsNaN(l.Util) {
+		return
+	}
+	for _, q := range []*diagnose.Quantity{
+		&l.HostServes, &l.NobodyWorks, &l.DeviceWaitsForLaunch, &l.LaunchingLacksCore, &l.CopiesTakeTime,
+	} {
+		q.Score *= 1 - l.DeviceBusy.Score
+	}
 }
 
 // idleOfServer is the share of the window in which the device did nothing: by its meter, and of a model on the
@@ -171,7 +199,20 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	p.Unnamed = min(rest, max(0, stat.Or(l.Costs.CoresUse, 0)-works, l.sumCalls()/(l.To-l.From)-(1-idle)))
 	p.Awaited = max(0, min(awaited, rest-p.Unnamed-l.LoopLines.SecondsOf(diagnose.Queueing)/(l.To-l.From)))
 	p.Unnamed = rest - p.Awaited
+	if l.handsPieces() {
+		p.Long, p.Awaited = p.Long+p.Awaited, 0
+	}
 	return p
+}
+
+// handsPieces reports whether requests wait for pieces of answers, which threads hand over, and no thread waits much
+// for anything else. On a crowded machine each of them is waiting for a core in between, and looks find none.
+func (l filler) handsPieces() bool {
+	_, pieces := l.LoopLines.FirstPieces()
+	held := func(line diagnose.LoopLine) bool {
+		return slices.Contains(diagnose.HoldRequests, line.Kind) && line.Share.Point >= diagnose.NamedLine
+	}
+	return pieces && !slices.ContainsFunc(l.LoopLines.Lines, held)
 }
 
 // askServerCopies asks looks at stacks whether copies take a good part of the time.
@@ -245,9 +286,9 @@ func (l filler) queuesOf(works float64) float64 {
 // askServerQueues asks whether the server's threads wait for cores that other programs have.
 func (l filler) askServerQueues() diagnose.Quantity {
 	queued := l.Parts.Queued
-	q := diagnose.AskShare("Do threads of the server wait for a core, and the device for them?", queued, diagnose.LaunchAwaitsCore, "").
+	q := diagnose.AskShare("Do threads of the server wait for a core, and the model for them?", queued, diagnose.LaunchAwaitsCore, "").
 		WithEvidence(queued, "ratio", string(recording.ProcessWants),
-			"requests are there, the device idles, and threads of the server wait for a core %s of the time", quantity.Percent(queued))
+			"requests are there, the model waits, and threads of the server wait for a core %s of the time", quantity.Percent(queued))
 	q.Evidence = append(q.Evidence, l.describeCoreRivals()...)
 	return q
 }
@@ -330,16 +371,16 @@ func (l filler) askPassesSmall() diagnose.Quantity {
 }
 
 func (l filler) askHostServes() diagnose.Quantity {
-	q := diagnose.AskShare("Does the host work for requests while the device idles?", l.Parts.Long, diagnose.HostForRequests, "")
+	q := diagnose.AskShare("Does the host work for requests while the model waits?", l.Parts.Long, diagnose.HostForRequests, "")
 	return l.withServerLines(q.WithEvidence(l.Parts.Long, "ratio", l.MeterSignal(),
-		"requests are there, the device idles, and the host works for them %s of the time", quantity.Percent(l.Parts.Long)))
+		"requests are there, the model waits, and the host works for them %s of the time", quantity.Percent(l.Parts.Long)))
 }
 
 func (l filler) askNobodyWorks() diagnose.Quantity {
-	q := diagnose.AskShare("Are requests there, while neither the device nor a core works for them?", l.Parts.Awaited,
+	q := diagnose.AskShare("Are requests there, while neither the model nor a core works for them?", l.Parts.Awaited,
 		diagnose.Awaited, "")
 	return l.withServerLines(q.WithEvidence(l.Parts.Awaited, "ratio", l.MeterSignal(),
-		"requests are there, and neither the device nor a core works for them %s of the time",
+		"requests are there, and neither the model nor a core works for them %s of the time",
 		quantity.Percent(l.Parts.Awaited)))
 }
 

@@ -300,3 +300,25 @@ func TestFewRequestsOfManyPasses(t *testing.T) {
 		}
 	}
 }
+
+// A device that is busy for most of the time leads what keeps it waiting for the rest, as in a trace.
+func TestABusyDeviceLeadsAServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		busy, unasked float64
+		leads         bool
+	}{
+		"84 % busy":                        {0.84, 0, true},
+		"of the time with requests, 84 %":  {0.67, 0.2, true},
+		"half of the time":                 {0.5, 0, false},
+		"as long as the host keeps it off": {0.6, 0, false},
+	} {
+		l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
+		l.Util, l.Parts = c.busy, diagnose.Parts{Unasked: c.unasked, Long: 1 - c.unasked - c.busy}
+		l.HostServes = l.askHostServes()
+		l.DeviceBusy = l.askServerBusy()
+		l.leaveToDevice()
+		if busy, host := l.DeviceBusy.Score, l.HostServes.Score; (busy > 0.9) != c.leads || (host < 0.1) != c.leads {
+			t.Errorf("%s: busy %.2f, the host %.2f", name, busy, host)
+		}
+	}
+}

@@ -238,7 +238,7 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 		busy = diagnose.DeviceAtWorkAlone
 	}
 	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, busy, "")
-	leads := t.scoreDeviceLead(own)
+	leads := t.parts.ScoreDeviceLead(own)
 	if leads > c.DeviceBusy.Score && t.pacesSteps(run) {
 		leads = 0
 	}
@@ -248,8 +248,7 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 	// A short wait for input limits nothing where a faster device brings more.
 	c.InputShort.Score *= 1 - leads*(1-diagnose.InputBesideDevice.Score(t.parts.Input))
 	if leads > c.DeviceBusy.Score {
-		c.DeviceBusy = diagnose.AskShare("Would a device twice as fast bring more than whatever fills its gaps?", own,
-			diagnose.DeviceLeads.AtNo(), "")
+		c.DeviceBusy = diagnose.AskShare(diagnose.AskDeviceLead, own, diagnose.DeviceLeads.AtNo(), "")
 		c.DeviceBusy.Score = leads
 	}
 	c.DeviceBusy = c.DeviceBusy.
@@ -300,19 +299,6 @@ func (t *filler) fillRest(c *diagnose.Case, run *recording.Run) {
 		t.describeGap(t.d.Short[short], short))
 	c.DeviceWaitsInLongGaps.Evidence = slices.Concat(c.DeviceWaitsInLongGaps.Evidence,
 		t.describeGap(t.d.Places[long], long))
-}
-
-// A device is the limit where a faster one brings more than doing away with the largest of the
-// gaps' reasons. One of the next generation, or half the bits, is about twice as fast. [J]
-const fasterDevice = 2
-
-// scoreDeviceLead is how much of a yes it is that work of the device's own, a share of the
-// window, is what a change brings most of.
-func (t *filler) scoreDeviceLead(own float64) float64 {
-	p := t.parts
-	gained := own * (1 - 1.0/fasterDevice)
-	return diagnose.DeviceLeads.Score(own) *
-		diagnose.DeviceLeadsBy.Score(gained-max(p.Input, p.Host, p.Long, p.Copies, p.Exchange))
 }
 
 // measureShortness is how short the median kernel is, 1 where a launch outlasts it; NaN
