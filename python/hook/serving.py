@@ -84,16 +84,16 @@ class Requests(object):
     def tell_totals(self, t):
         """Counters that only grow: the newest are all that is needed, ten times a second.
 
-        That a request came when none was there is sent at once: the event loop may be blocked by it for seconds, and the reader
-        counts the silence of a server without requests as time without any.
+        That a request came when none was there, or that the last one is done, is sent at once: the event loop may be blocked for
+        seconds, or nobody asks for minutes, and the reader counts the silence of a server by what was told last.
         """
-        comes = self.told_active == 0 and self.active > 0
-        if not comes and t - self.told < channel.FLUSH_NS:
+        turns = (self.told_active == 0) != (self.active == 0)
+        if not turns and t - self.told < channel.FLUSH_NS:
             return
         self.told, self.told_active = t, self.active
         self.state.channel.put((TOTALS, (t, self.arrived, self.answered, self.unasked, self.flight, self.active, self.pieces)))
         self.state.after_step(t)
-        if comes and self.state.channel.records:
+        if turns and self.state.channel.records:
             self.state.flush(t)
 
 

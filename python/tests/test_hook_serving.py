@@ -92,6 +92,7 @@ class Serving(FakeCase):
     time.sleep(0.2)
     ask("/predict")
         """).of("serve")
+        self.assertEqual([(r["answered"], r["active"]) for r in told][-1], (2, 0), "nobody asks from here on")
         self.assertEqual([r["active"] for r in told if r["arrived"] == 2][0], 1)
         self.assertEqual([r["unasked"] for r in told if r["arrived"] == 2][0] - told[0]["unasked"], 200 * MS)
         self.assertEqual([r["flight"] for r in told if r["arrived"] == 2][0], 40 * MS)
