@@ -62,7 +62,7 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 		l.Next += ". Of the program's own: " + sayWhole(own, v)
 	} else if LeadsWithFix(v, plan) {
 		l.Then = sayThen(v, plan.Fixes)
-	} else if v.Measured.Requests.Known() && len(plan.Fixes) > 0 {
+	} else if len(plan.Fixes) > 0 && isBesideModel(plan.Fixes[0]) {
 		l.Then = sayWhole(plan.Fixes[0], v)
 	}
 	l.hideFolder(run.ProgramFolder())
@@ -282,12 +282,17 @@ func FurtherEvidence(v diagnose.Verdict) []string {
 // computes on the CPU, for any gain, nor where the device is a server's limit, nor beside a late rank, if its gain is
 // only bounded.
 func LeadsWithFix(v diagnose.Verdict, plan advise.Plan) bool {
-	busyServer := v.Class.Is(diagnose.GPUBound) && v.Measured.Requests.Known()
-	if len(plan.Fixes) == 0 || v.Headline() == diagnose.ComputeOnCPU || busyServer {
+	if len(plan.Fixes) == 0 || v.Headline() == diagnose.ComputeOnCPU ||
+		v.Class.Is(diagnose.GPUBound) && isBesideModel(plan.Fixes[0]) {
 		return false
 	}
 	return v.Headline() != diagnose.StragglerRank || sharesEvaluation(plan) ||
 		!math.IsNaN(plan.Fixes[0].Forecast.Speedup.Point)
+}
+
+// isBesideModel reports whether a change is of what keeps the model of a server waiting.
+func isBesideModel(f advise.Fix) bool {
+	return f.Name == string(diagnose.ServerHost) || f.Name == string(diagnose.ServerWaits)
 }
 
 // sharesEvaluation reports whether a plan begins with evaluation that one rank makes for all: it is late for that.

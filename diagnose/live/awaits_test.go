@@ -158,3 +158,14 @@ func TestThreadsTimeAddsUp(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// A coroutine that waits until the server ends holds no request.
+func TestAServersEndIsAwaitedByNoRequest(t *testing.T) {
+	l := awaited(map[string]float64{
+		"thread;/srv/app.py:9 tell;asyncio/threads.py:25 to_thread":                  30,
+		"task;/srv/app.py:27 main;grpc/aio/_server.py:9 Server.wait_for_termination": 20,
+	})
+	if lines, _ := l.findAwaits(); len(lines) > 0 {
+		t.Errorf("%+v", lines)
+	}
+}

@@ -109,6 +109,9 @@ func (l filler) findHung() (diagnose.Finding, bool) {
 	if !(used <= hungAtWork) || disk > diagnose.HungOnDisk {
 		return diagnose.Finding{}, false
 	}
+	if none := measure.ReadRequests(l.run, l.Costs.Window, last, to).None; none >= diagnose.Mostly {
+		return diagnose.Finding{}, false // nobody asks the server
+	}
 	f := diagnose.NewTextFinding(diagnose.FindingHung,
 		fmt.Sprintf("no step was made in the last %s, though the job goes on and nobody in it works (%s cores): it "+
 			"waits for something that does not come, such as another rank, a lock or a worker that died",

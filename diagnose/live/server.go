@@ -629,7 +629,7 @@ var spins = []string{
 // serves are the files of libraries that a program calls to serve, until it ends.
 var serves = []string{
 	"uvicorn/", "hypercorn/", "asyncio/", "uvloop/", "aiohttp/web.py", "socketserver.py", "werkzeug/serving.py",
-	"grpc/_server.py", "litserve/", "ray/serve/api.py", "waitress/", "gunicorn/", "websockets/",
+	"grpc/_server.py", "grpc/aio/_server.py", "litserve/", "ray/serve/api.py", "waitress/", "gunicorn/", "websockets/",
 }
 
 // awaitsWork reports whether a thread is waiting for work: it sleeps in a library that no line of the program

@@ -322,3 +322,25 @@ func TestABusyDeviceLeadsAServer(t *testing.T) {
 		}
 	}
 }
+
+// A server that nobody asks makes no step, and does not hang.
+func TestAServerThatNobodyAsksDoesNotHang(t *testing.T) {
+	for none, hangs := range map[float64]bool{1: false, 0: true} {
+		run := &recording.Run{Series: []recording.Series{
+			{Signal: recording.TreeCPU, Subject: "tree"}, {Signal: recording.Unasked, Subject: "process/7"},
+		}}
+		for i, rate := range []float64{0.01, none} {
+			for t := range 121 {
+				s := &run.Series[i]
+				s.T, s.V = append(s.T, float64(t)), append(s.V, rate*float64(t))
+			}
+		}
+		for n := range 30 {
+			run.Steps = append(run.Steps, recording.Step{PID: 7, N: n, Start: 0.1 * float64(n), Period: 0.1})
+		}
+		l := filler{Case: diagnose.NewCase(), run: run}
+		if _, got := l.findHung(); got != hangs {
+			t.Errorf("no request %g of the time: it hangs is %v", none, got)
+		}
+	}
+}
