@@ -47,6 +47,10 @@ var workOfRequest = map[Kind]string{
 	Growing:   kindWords[Growing][1],
 	Searching: kindWords[Searching][1],
 	Tables:    kindWords[Tables][1],
+	Writing: "behind the answer: from a thread with a queue, or in a background task, and for several requests at once (one " +
+		"write, one fsync)",
+	Plotting: "numbers in the place of a drawing: boxes and words as JSON, which the client draws. Else on a smaller picture, with " +
+		"fonts that are loaded once",
 	Sorting: "only the first few: torch.topk or numpy.argpartition in the place of a whole sort, on the device if values come " +
 		"from there",
 	Nearest: "compare on the device, for a whole batch (one product, then torch.topk), or by an index (faiss, hnswlib). Only the " +

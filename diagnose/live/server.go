@@ -504,6 +504,9 @@ func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.
 // workOfServer is what a thread does that works for a request, by what it calls, else by how the program calls it.
 func workOfServer(s recording.Stack) diagnose.Kind {
 	kind := kindOf(s)
+	if slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.File == "PIL/ImageDraw.py" }) {
+		return diagnose.Plotting
+	}
 	if slices.Contains(diagnose.OfCode, kind) && kindOfNames(s.Places) == diagnose.Afterwards {
 		return diagnose.Afterwards
 	}

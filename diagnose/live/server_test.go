@@ -276,6 +276,7 @@ func TestWhatAServersLineWorks(t *testing.T) {
 		{"Catalogue.numbers", "search", "dictionary"},
 		{"post_process", loopOfPython, "batched_nms"},
 		{"rude_words", "re", "alternation"},
+		{"keep", "write", "fsync"},
 		{"clean", "", "lru_cache"},
 	} {
 		all, places := diagnose.LoopLines{}, map[string]int{}
@@ -342,5 +343,13 @@ func TestAServerThatNobodyAsksDoesNotHang(t *testing.T) {
 		if _, got := l.findHung(); got != hangs {
 			t.Errorf("no request %g of the time: it hangs is %v", none, got)
 		}
+	}
+}
+
+// Boxes and words that are drawn for an answer are no transform of a model's input.
+func TestADrawingIsAnAnswer(t *testing.T) {
+	s := recording.Stack{Places: []recording.Place{{File: "/srv/app.py", Line: 14, Function: "draw"}, {File: "PIL/ImageDraw.py", Function: "ImageDraw.text"}}}
+	if got := workOfServer(s); got != diagnose.Plotting {
+		t.Errorf("it is %s", got)
 	}
 }
