@@ -168,4 +168,9 @@ func SayTime(s verify.Side) string {
 }
 
 // sayBasis names the unit of a time: "step time".
-func sayBasis(b verify.Basis) string { return strings.TrimPrefix(string(b), "per ") + " time" }
+func sayBasis(b verify.Basis) string {
+	if b == verify.PerAnswer {
+		return "time from answer to answer"
+	}
+	return strings.TrimPrefix(string(b), "per ") + " time"
+}

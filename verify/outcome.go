@@ -105,7 +105,8 @@ type Basis string
 const (
 	PerStep    Basis = "per step"
 	PerSample  Basis = "per sample"  // the batch sizes differ
-	PerRequest Basis = "per request" // to a server: what one takes, or from answer to answer if it is busy
+	PerRequest Basis = "per request" // to a server: what one takes
+	PerAnswer  Basis = "per answer"  // of a server that is busy: the time since the answer before
 )
 
 // Difference says whether a change can be distinguished from noise.

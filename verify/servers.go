@@ -71,7 +71,7 @@ func (o *Outcome) compareBusyServers(was, now group, before, after measure.Reque
 	if o.Refused = w.refusal(); o.Refused != "" {
 		return true
 	}
-	o.Basis, o.Warnings = PerRequest, append(o.Warnings, w.warnings...)
+	o.Basis, o.Warnings = PerAnswer, append(o.Warnings, w.warnings...)
 	o.Before.Steps, o.After.Steps = int(a.steps), int(b.steps)
 	o.settle(a, b, promised)
 	return true

@@ -62,7 +62,7 @@ func TestBusyServersAreComparedByTheirAnswers(t *testing.T) {
 		after.Steps[i].Period /= 3
 	}
 	o := Compare(before, after, predict.NoForecast())
-	if o.Refused != "" || o.Basis != PerRequest || o.Speedup == nil || math.Abs(o.Speedup.Point-1) > 0.01 {
+	if o.Refused != "" || o.Basis != PerAnswer || o.Speedup == nil || math.Abs(o.Speedup.Point-1) > 0.01 {
 		t.Errorf("%q, %s, %v", o.Refused, o.Basis, o.Speedup)
 	}
 	before.Facts.Command, after.Facts.Command = []string{"python", "/a/fraud.py"}, []string{"python", "/a/voices.py"}

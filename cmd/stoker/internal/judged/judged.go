@@ -102,7 +102,7 @@ func CompareAll(before, after []Recording) verify.Outcome {
 	was, now := runs(before), runs(after)
 	o := verify.CompareAll(was, now, ForecastPromise(was[0], verify.Changes(was[0], now[0])))
 	o.Was, o.Now = string(before[0].Verdict.Headline()), string(after[0].Verdict.Headline())
-	if o.Refused == "" && o.Work == "" && o.Basis != verify.PerRequest {
+	if o.Refused == "" && o.Work == "" && o.Basis != verify.PerRequest && o.Basis != verify.PerAnswer {
 		o.Run = verify.CompareRuns(before[0].Verdict, after[0].Verdict)
 	}
 	return o
