@@ -120,8 +120,8 @@ func (l filler) waitElsewhere() float64 {
 	return (coroutines + threads) / (l.To - l.From)
 }
 
-// askServerBusy asks of the time in which requests are there what askDeviceBusy asks of all, and whether a faster device
-// brings more than whatever fills its gaps, as of a trace.
+// askServerBusy asks of the time in which requests are there what askDeviceBusy asks of all, and whether a faster
+// device brings more than whatever fills its gaps, as of a trace.
 func (l filler) askServerBusy() diagnose.Quantity {
 	asked := 1 - l.Parts.Unasked
 	if !(asked > 0) {
