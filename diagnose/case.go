@@ -28,7 +28,9 @@ type Case struct {
 	DeviceSign     string     // what shows that a device was used in such a recording: an operator, a device's name; ""
 	CPUWork        []Evidence // that operators of the CPU alone take much of such a recording
 	HostLoading    []Evidence // that the loop is inside its loader for much of it
+	HostInput      []Evidence // that it waits for its input for most of it
 	HostReceives   []Evidence // that operators wait for other processes for most of it
+	DeviceTraced   bool       // the recorder of such a recording was asked for the device's calls, and there was none
 	DeviceListed   bool       // DeviceSign is no more than a device that the file lists
 	IsStartUp      bool       // a program's start: most idle time is what happens once
 	InsteadOfSteps string     // what was recorded instead of steady steps, "graph capture"; "" if it has some

@@ -274,6 +274,20 @@ var cures = map[string]map[string]string{
 	},
 }
 
+// InputAdvice is how batches come faster, or ahead, in the words of a framework. in is what waits for them.
+func InputAdvice(framework, in string) string {
+	if strings.Contains(in, "QueueDequeue") {
+		return "more threads that fill the queue (num_threads of tf.train.batch), or tf.data with prefetch(1)"
+	}
+	if framework == frameworkXLA {
+		framework = frameworkJAX
+	}
+	if advice := cures[FindingDataLoaderWait][framework]; framework != "" && advice != "" {
+		return advice
+	}
+	return "DataLoader(..., num_workers=4) where it has no worker, more of them or cheaper decoding where it has some"
+}
+
 // Translate puts a finding into the words of the run's framework.
 func Translate(f Finding, framework string) Finding {
 	if framework == "" {

@@ -69,6 +69,8 @@ type Facts struct {
 	// of a profiler's file: what is missing or impossible in it, so that its figures are not the
 	// program's
 	Damage []string `json:"damage,omitempty"`
+	// of a profiler's file: its recorder says that it recorded the calls of the device's runtime
+	DeviceTraced bool `json:"device_traced,omitempty"`
 	// share of a profiler's device work that is missing or has a wrong time
 	WorkLost float64 `json:"work_lost,omitempty"`
 	// file systems of the files that trainers and workers were seen to read

@@ -27,6 +27,8 @@ func cutEvidence(c *diagnose.Case) []diagnose.Evidence {
 // withoutWork says why nothing was decided of a trace that holds no work of a device.
 func withoutWork(c *diagnose.Case) []diagnose.Evidence {
 	switch {
+	case len(c.HostInput) > 0:
+		return c.HostInput
 	case len(c.HostReceives) > 0:
 		return c.HostReceives
 	case len(c.Doubts) > 0:
@@ -40,6 +42,10 @@ func withoutWork(c *diagnose.Case) []diagnose.Evidence {
 			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "es"))
 	case c.DeviceSign != "" && (c.ModelComputes || !c.DeviceListed):
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device", "%s", sayUnrecorded(c))
+	case !c.ModelComputes && c.DeviceTraced:
+		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
+			"the recorder was asked for the device's calls and holds none: the program did not use the device meanwhile, or "+
+				"another process did")
 	case !c.ModelComputes:
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
 			"the trace holds no work of a device and no operator of a model: nothing tells what computes")

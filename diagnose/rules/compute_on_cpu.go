@@ -24,6 +24,9 @@ var computeOnCPU = Rule{
 		case c.WorksRecorded == 0 && c.DeviceSign != "" && !c.DeviceListed:
 			c.yes(diagnose.AskFact("Does the program compute on a device?", true, c.DeviceSign))
 			return 0
+		case c.WorksRecorded == 0 && len(c.HostInput) > 0:
+			c.yes(diagnose.AskFact("Does computing take most of the time?", false, c.HostInput[0].Text))
+			return 0
 		case c.WorksRecorded == 0 && len(c.CPUWork) > 0:
 			c.yes(diagnose.AskFact("Do operators that run on a CPU alone take much of the time?", true, c.CPUWork[0].Text))
 			c.because(slices.Concat(c.CPUWork, c.HostLoading))

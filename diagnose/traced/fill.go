@@ -24,42 +24,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	c.Warnings, c.Doubts = slices.Clone(run.Facts.Notes), slices.Clone(run.Facts.Damage)
 	t := chooseDevice(run, gaps)
 	if t == nil {
-		c.WorksRecorded, c.WorksJudged, c.LaunchCalls = 0, 0, countLaunchCalls(run.Timeline)
-		c.IsTrial = true
-		c.ModelComputes = slices.Contains(run.Timeline.Host.Kind, recording.Op)
-		c.DeviceSign, c.DeviceListed = findDeviceSign(run)
-		fillHost(c, run)
-		loader := c.Grounds.Loader
-		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
-		c.Grounds.Loader = loader
-		if slices.ContainsFunc(run.Timeline.Names, recording.AppleSign) {
-			c.Grounds.Kind = diagnose.Apple
-			c.Grounds.Record = c.Grounds.RecordDevice()
-		}
-		if c.ModelComputes && (c.DeviceSign == "" || c.DeviceListed) && c.LaunchCalls == 0 && c.Grounds.Framework == "" {
-			onCPU := &diagnose.Verdict{Class: diagnose.ComputeOnCPU, Device: -1, Grounds: c.Grounds}
-			c.Grounds.Record = "if it computes on the CPU: " + onCPU.Do() + ". If not: " + c.Grounds.Record
-		}
-		if c.LaunchCalls == 0 && !c.ModelComputes && c.Grounds.Kind == "" && len(c.Doubts) == 0 &&
-			slices.Contains(run.Timeline.Host.Kind, recording.Runtime) {
-			c.Grounds.Record = "record while the device works: calls of the device's runtime are in the file, and none of " +
-				"them launches anything"
-		}
-		if c.LaunchCalls > 0 && c.Grounds.Framework == "" {
-			c.Grounds.Record = "record again without another profiler beside this one, with a CUPTI of the driver's version, " +
-				"or under nsys profile"
-		}
-		if c.LaunchCalls > 0 && c.Grounds.Framework == diagnose.FrameworkCUDA {
-			c.Grounds.Record = "record again with an nsys that knows this driver, and no other profiler beside it"
-		}
-		if len(c.HostReceives) > 0 && c.Grounds.Framework == "" {
-			c.Grounds.Record = "compare the ranks: one that waits for a slower one is late itself nowhere"
-		} else if len(c.HostReceives) > 0 {
-			c.Grounds.Record = "send fewer and larger tensors from process to process: a faster device is worth little here"
-		}
-		if len(c.Doubts) > 0 {
-			c.Grounds.Record = "take the whole file, or record again: what this one lost may be the device's work"
-		}
+		fillWithoutWork(c, run)
 		return
 	}
 	t.grounds.Loader, t.grounds.Traffic = c.Grounds.Loader, t.findTraffic()

@@ -3,6 +3,7 @@ package traced
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
@@ -17,10 +18,61 @@ const mostlyCPU = 0.2
 // so. [J]
 const leastLoading = 0.1
 
+// fillWithoutWork fills a Case of a file that holds no work of a device.
+func fillWithoutWork(c *diagnose.Case, run *recording.Run) {
+	c.WorksRecorded, c.WorksJudged, c.LaunchCalls = 0, 0, countLaunchCalls(run.Timeline)
+	c.IsTrial = true
+	c.ModelComputes = slices.Contains(run.Timeline.Host.Kind, recording.Op)
+	c.DeviceSign, c.DeviceListed = findDeviceSign(run)
+	c.DeviceTraced = run.Facts.DeviceTraced && !slices.Contains(run.Timeline.Host.Kind, recording.Runtime)
+	fillHost(c, run)
+	loader := c.Grounds.Loader
+	c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
+	c.Grounds.Loader = loader
+	if slices.ContainsFunc(run.Timeline.Names, recording.AppleSign) {
+		c.Grounds.Kind = diagnose.Apple
+		c.Grounds.Record = c.Grounds.RecordDevice()
+	}
+	if record := recordInstead(c, run); record != "" {
+		c.Grounds.Record = record
+	}
+}
+
+// recordInstead is what to do or to record where a file holds no work of a device, if that is more than to ask for it.
+func recordInstead(c *diagnose.Case, run *recording.Run) string {
+	framework := c.Grounds.Framework
+	switch {
+	case len(c.Doubts) > 0:
+		return "take the whole file, or record again: what this one lost may be the device's work"
+	case len(c.HostInput) > 0:
+		return "let input come faster, or ahead: " + diagnose.InputAdvice(framework, c.HostInput[0].Text)
+	case len(c.HostReceives) > 0 && framework == "":
+		return "compare the ranks: one that waits for a slower one is late itself nowhere"
+	case len(c.HostReceives) > 0:
+		return "send fewer and larger tensors from process to process: a faster device is worth little here"
+	case c.LaunchCalls > 0 && framework == "":
+		return "record again without another profiler beside this one, with a CUPTI of the driver's version, or under nsys profile"
+	case c.LaunchCalls > 0 && framework == diagnose.FrameworkCUDA:
+		return "record again with an nsys that knows this driver, and no other profiler beside it"
+	case c.DeviceTraced:
+		return "record while the program uses the device. If it did, the recorder could not follow the process that does"
+	case c.LaunchCalls == 0 && !c.ModelComputes && c.Grounds.Kind == "" &&
+		slices.Contains(run.Timeline.Host.Kind, recording.Runtime):
+		return "record while the device works: calls of the device's runtime are in the file, and none of them launches anything"
+	case c.LaunchCalls == 0 && c.ModelComputes && (c.DeviceSign == "" || c.DeviceListed) && framework == "":
+		onCPU := &diagnose.Verdict{Class: diagnose.ComputeOnCPU, Device: -1, Grounds: c.Grounds}
+		return "if it computes on the CPU: " + onCPU.Do() + ". If not: " + c.Grounds.Record
+	}
+	return ""
+}
+
 // fillHost takes what the host's side tells of a file that holds no work of a device.
 func fillHost(c *diagnose.Case, run *recording.Run) {
 	t := run.Timeline
 	all := t.End - t.Start
+	if c.HostInput = findInputWaits(c, run); len(c.HostInput) > 0 {
+		return
+	}
 	if run.Facts.StepsFrom == recording.OneRun {
 		if c.HostReceives = findReceiving(t); len(c.HostReceives) > 0 || len(run.Facts.GPUs) > 0 {
 			return
@@ -54,6 +106,34 @@ func fillHost(c *diagnose.Case, run *recording.Run) {
 			quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)),
 			quantity.AboutRatio(1/(1-min(share, 0.99))))
 	}
+}
+
+// mostlyInput is the share of the recorded time from which a wait for input is what a file without work of a device
+// shows. [J] Faster input then brings more than a device of any speed.
+const mostlyInput = 0.5
+
+// findInputWaits says that the loop waits for its input for most of the recorded time; nil if it does not, if a device
+// may compute meanwhile, or if too few batches were recorded to say so of others. A timeline holds one run, of which
+// nobody expects more, and the work of all devices.
+func findInputWaits(c *diagnose.Case, run *recording.Run) []diagnose.Evidence {
+	t := run.Timeline
+	ns, all, n := coverSpans(t, recording.LoaderSpan), t.End-t.Start, countSpans(t, recording.LoaderSpan)
+	oneRun := run.Facts.StepsFrom == recording.OneRun
+	onCPU := oneRun || n >= fewToJudge && countSpans(t, recording.CPUSign) > 0
+	if all <= 0 || float64(ns) < mostlyInput*float64(all) || !onCPU ||
+		len(c.Doubts) > 0 || c.LaunchCalls > 0 || c.DeviceSign != "" && !oneRun {
+		return nil
+	}
+	_, name := sumSpans(t, recording.LoaderSpan)
+	in := ""
+	if oneRun {
+		in = " of the one run that the file holds"
+	}
+	share := float64(ns) / float64(all)
+	return diagnose.AddEvidence(nil, share, "ratio", "trace.loader",
+		"the loop waits for its input %s of %s%s, in %s: input that is always there is worth at most %s",
+		quantity.AboutSeconds(toSeconds(ns)), quantity.AboutSeconds(toSeconds(all)), in, quote(name),
+		quantity.AboutRatio(1/(1-min(share, 0.99))))
 }
 
 // mostlyExchanges is the share of the recorded time in exchanges of the CPU from which they are what a file without

@@ -46,6 +46,22 @@ func TestWhatTheHostTells(t *testing.T) {
 	}
 }
 
+// A recorder that was asked for the device's calls and holds none is not told to ask for them.
+func TestADeviceThatWasNotUsed(t *testing.T) {
+	for _, runtime := range []bool{false, true} {
+		run := &recording.Run{Timeline: hostOf(map[string]int64{"poll": 50}, "poll")}
+		run.Timeline.Host.Kind[0] = recording.Annotation
+		if runtime {
+			run.Timeline.Host.Kind[0] = recording.Runtime
+		}
+		run.Facts.DeviceTraced = true
+		c := &diagnose.Case{}
+		if fillWithoutWork(c, run); strings.HasPrefix(c.Grounds.Record, "record while the program uses the device") == runtime {
+			t.Errorf("%v: %q", runtime, c.Grounds.Record)
+		}
+	}
+}
+
 // What lies within an operator is not counted again.
 func TestNestedOperatorsCountOnce(t *testing.T) {
 	line := hostOf(map[string]int64{"aten::mkldnn_convolution": 100}, "aten::mkldnn_convolution")

@@ -26,8 +26,13 @@ type screen struct {
 
 func screenOf(t *testing.T, events []string) screen {
 	t.Helper()
+	return screenOfText(t, "["+strings.Join(events, ",\n")+"]")
+}
+
+func screenOfText(t *testing.T, text string) screen {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace.json")
-	if err := os.WriteFile(file, []byte("["+strings.Join(events, ",\n")+"]"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run, err := trace.Read(context.Background(), []string{file}, trace.Options{})
@@ -276,6 +281,17 @@ func TestATimelineThatMostlyReceives(t *testing.T) {
 		s := screenOf(t, timelineOf(nodes(op)...))
 		if (s.verdict.Class == diagnose.ComputeOnCPU) == receives || strings.Contains(s.lead.Next, "on the GPU") == receives {
 			t.Errorf("%s: %s, %s", op, s.lead.Verdict, s.lead.Next)
+		}
+	}
+}
+
+// A run whose time passes in the queue of its input is not told to compute elsewhere.
+func TestATimelineThatWaitsForItsInput(t *testing.T) {
+	for op, waits := range map[string]bool{"QueueDequeueMany": true, "IteratorGetNext": true, "Conv2D": false} {
+		s := screenOf(t, timelineOf(node(1, op, 1, 0, 1400), node(1, "MatMul", 2, 1400, 200), node(1, "Add", 3, 1600, 20)))
+		if strings.HasPrefix(s.lead.Next, "let input come faster") != waits || strings.Contains(s.lead.Why, "waits for its input") != waits ||
+			(s.verdict.Class == diagnose.ComputeOnCPU) == waits {
+			t.Errorf("%s: %s, %s, %s", op, s.lead.Verdict, s.lead.Why, s.lead.Next)
 		}
 	}
 }

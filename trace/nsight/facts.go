@@ -24,7 +24,7 @@ func (r *reader) moveToZero() {
 // process's environment and command line are left alone: they hold secrets.
 func (r *reader) readFacts() error {
 	for _, part := range []func() error{
-		r.readStart, r.readMachine, r.readGPUs, r.threadNames, r.framework,
+		r.readStart, r.readMachine, r.readCapture, r.readGPUs, r.threadNames, r.framework,
 		r.diagnostics,
 	} {
 		if err := part(); err != nil {
@@ -90,6 +90,16 @@ func (r *reader) readMachine() error {
 			}
 		case "NvDriverVersion":
 			f.Software.Driver = value
+		}
+		return nil
+	})
+}
+
+// readCapture reads whether CUDA's calls were asked for.
+func (r *reader) readCapture() error {
+	return r.scanColumns("META_DATA_CAPTURE", []string{"name", "value"}, nil, func(row *row) error {
+		if strings.HasSuffix(string(row.textAt(0)), "COLLECT_CUDA_TRACE") && string(row.textAt(1)) == "true" {
+			r.out.Facts.DeviceTraced = true
 		}
 		return nil
 	})

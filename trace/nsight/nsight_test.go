@@ -169,6 +169,17 @@ func facts(t *testing.T, tr *Trace) {
 	}
 }
 
+// Whether CUDA was recorded, the file says itself.
+func TestWhetherCUDAWasRecorded(t *testing.T) {
+	for value, want := range map[string]bool{"true": true, "false": false} {
+		tr := read(t, variant(t, "CREATE TABLE META_DATA_CAPTURE (name TEXT, value TEXT)",
+			"INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COLLECT_CUDA_TRACE', '"+value+"')"))
+		if tr.Facts.DeviceTraced != want {
+			t.Errorf("%s: %v", value, tr.Facts.DeviceTraced)
+		}
+	}
+}
+
 // TestSchemas: what a version lacks or adds is no error, and nothing is guessed.
 func TestSchemas(t *testing.T) {
 	drop := func(tables ...string) (out []string) {
