@@ -12,7 +12,8 @@ import (
 // Analysis is what the devices of a Timeline did, and what the host did in
 // their gaps. It reads the Timeline and changes nothing in it.
 type Analysis struct {
-	Devices   []Device // those with work, in order of Timeline.Devices
+	Devices   []Device // those with work, in order of Timeline.Devices; of a process with many the busiest
+	Worked    int      // how many devices worked
 	Processes []Process
 
 	t        *recording.Timeline
@@ -21,8 +22,13 @@ type Analysis struct {
 	frames   lists      // Python frames of each thread
 	works    lists      // work of each device
 	first    []int32    // of a host call, the first work that it launched; -1 none
+	launched []int32    // of a thread, the last call that launched any; -1 none
 	opens    []bool     // of a work, whether it is the first of its name on its device
+	named    lists      // host calls of each name, once they were asked for
+	usual    []int64    // of a name, the median length of its host calls once it was asked for, else 0
 	of       []int32    // process of each thread
+	hosts    lists      // host calls of each process
+	every    []int32    // all host calls, once they were asked for
 	framed   bool       // names of a framework are in the file
 	compiled bool       // the program shows no sign of Python
 	comm     []int8     // of a name, whether it is a collective: 0 unknown yet
@@ -177,12 +183,37 @@ func Analyse(run *recording.Run) *Analysis {
 	})
 	a.findProcesses()
 	a.takeSteps(run.Steps)
-	for d := range t.Devices {
-		if len(a.works.members(int32(d))) > 0 {
-			a.Devices = append(a.Devices, a.judgeDevice(int32(d)))
-		}
+	for _, d := range a.chooseDevices() {
+		a.Devices = append(a.Devices, a.judgeDevice(d))
 	}
 	return a
+}
+
+// mostOfProcess is how many devices of one process are judged, as each takes a look at all that the process did. [J] No
+// machine has more, and a file may name any number.
+const mostOfProcess = 16
+
+// chooseDevices are the devices that are judged, in order: of each process those that work longest.
+func (a *Analysis) chooseDevices() (chosen []int32) {
+	of, work := make([][]int32, len(a.Processes)+1), make([]int64, len(a.t.Devices))
+	for d := range int32(len(a.t.Devices)) {
+		works := a.works.members(d)
+		if len(works) == 0 {
+			continue
+		}
+		a.Worked++
+		for _, w := range works {
+			work[d] += a.t.Device.End[w] - a.t.Device.Start[w]
+		}
+		owner := a.ownerOf(d) + 1
+		of[owner] = append(of[owner], d)
+	}
+	for _, devices := range of {
+		slices.SortStableFunc(devices, func(x, y int32) int { return cmp.Compare(work[y], work[x]) })
+		chosen = append(chosen, devices[:min(mostOfProcess, len(devices))]...)
+	}
+	slices.Sort(chosen)
+	return chosen
 }
 
 func (a *Analysis) judgeDevice(index int32) Device {
@@ -262,8 +293,7 @@ func (a *Analysis) stopsOnce(d *Device) bool {
 // countAllocations is how many calls in a device's window allocate or free memory.
 func (a *Analysis) countAllocations(d *Device) (n int) {
 	h, allocates := &a.t.Host, map[int32]bool{}
-	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= d.From })
-	for i := first; i < len(h.Start) && h.Start[i] < d.To; i++ {
+	for _, i := range a.callsBetween(d, d.From, d.To) {
 		if h.Kind[i] != recording.Runtime {
 			continue
 		}
@@ -272,7 +302,7 @@ func (a *Analysis) countAllocations(d *Device) (n int) {
 			does = recording.AllocatesMemory(a.t.Names[h.Name[i]])
 			allocates[h.Name[i]] = does
 		}
-		if does && a.owns(d, h.Thread[i]) {
+		if does {
 			n++
 		}
 	}
@@ -357,8 +387,8 @@ func (d *Device) closeGap(gap *[Causes]Place, waits []HostWait) {
 		if gap[c].Time > d.Places[c].Time {
 			d.Places[c] = gap[c]
 		}
-		// behind the last work nothing waits for a launch
-		if gap[c].To-gap[c].From < longGap && gap[c].Time > d.Short[c].Time && gap[c].Slice.Next >= 0 {
+		// behind the last work nothing waits for a launch, and a first call is none of the usual ones
+		if Cause(c) != WarmUp && gap[c].To-gap[c].From < longGap && gap[c].Time > d.Short[c].Time && gap[c].Slice.Next >= 0 {
 			d.Short[c] = gap[c]
 		}
 		if gap[c].Time > 0 {

@@ -243,16 +243,7 @@ func (a *Analysis) isWait(w *HostWait, around []int32) (is, last bool) {
 }
 
 // last reports whether a thread launches nothing after a call.
-func (a *Analysis) last(call int32) bool {
-	h := &a.t.Host
-	calls := a.calls.members(h.Thread[call])
-	for i := len(calls) - 1; i >= 0 && calls[i] > call; i-- {
-		if a.first[calls[i]] >= 0 {
-			return false
-		}
-	}
-	return true
-}
+func (a *Analysis) last(call int32) bool { return a.launched[a.t.Host.Thread[call]] <= call }
 
 // asksValue reports whether an operator around a wait hands data to Python.
 func (a *Analysis) asksValue(around []int32) bool {

@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"sort"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -55,6 +56,12 @@ func (a *Analysis) buildIndex() {
 			a.first[call] = int32(i)
 		}
 	}
+	a.launched = recording.NoPlaces(len(t.Threads))
+	for call, work := range a.first {
+		if work >= 0 {
+			a.launched[t.Host.Thread[call]] = int32(call)
+		}
+	}
 	a.findFirstOfName()
 }
 
@@ -96,13 +103,35 @@ func (a *Analysis) findProcesses() {
 			End: t.Start,
 		}}
 	}
+	process := make([]int32, len(t.Host.Start))
 	for i := range t.Host.Start {
-		a.Processes[a.of[t.Host.Thread[i]]].spans(t.Host.Start[i], t.Host.End[i])
+		process[i] = a.of[t.Host.Thread[i]]
+		a.Processes[process[i]].spans(t.Host.Start[i], t.Host.End[i])
 	}
+	a.hosts = groupBy(process, len(a.Processes))
 	for i := range t.Frames.Start {
 		a.Processes[a.of[t.Frames.Thread[i]]].spans(t.Frames.Start[i], t.Frames.End[i])
 	}
 	a.findMains()
+}
+
+// callsOf are the host calls of a device's process, in order; all where it has none.
+func (a *Analysis) callsOf(d *Device) []int32 {
+	if d.Process >= 0 {
+		return a.hosts.members(int32(d.Process))
+	}
+	if a.every == nil {
+		a.every = groupBy(make([]int32, len(a.t.Host.Start)), 1).members(0)
+	}
+	return a.every
+}
+
+// callsBetween are those of them that start from one instant on until another.
+func (a *Analysis) callsBetween(d *Device, from, to int64) []int32 {
+	calls, start := a.callsOf(d), a.t.Host.Start
+	first := sort.Search(len(calls), func(i int) bool { return start[calls[i]] >= from })
+	last := sort.Search(len(calls), func(i int) bool { return start[calls[i]] >= to })
+	return calls[first:max(first, last)]
 }
 
 func (p *Process) spans(start, end int64) { p.Start, p.End = min(p.Start, start), max(p.End, end) }

@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -17,6 +18,7 @@ type NameTotal struct {
 	Cores   CoreKind
 	Count   int
 	Time    int64
+	Usual   int64 // of all but collectives, with strays as long as usual
 	Small   int64 // of it, with less than a fifth of a block per SM
 	Longest int32 // the work that took longest
 }
@@ -35,6 +37,7 @@ type Kernels struct {
 	Known    int64 // time of the kernels whose blocks per SM are known
 	SmallFor int64 // of it, with less than half a block per SM
 	Smallest int32 // the kernel with a small grid that took most time, -1 none
+	Strays   []Stray
 
 	Chains  int   // runs of two and more elementwise kernels on a stream
 	Chained int64 // their time
@@ -53,7 +56,7 @@ const smallGrid = 0.5
 // exchange between ranks, which needs few: about 20 blocks. [J]
 const commGrid = 0.2
 
-// SumKernels adds up a device's kernels in its window.
+// SumKernels adds up a device's kernels in its window. Strays are as long as usual in all but the totals by name.
 func (a *Analysis) SumKernels(d *Device) *Kernels {
 	k := &Kernels{Smallest: -1, Chain: [2]int32{-1, -1}, SMs: math.NaN(), streams: map[int32]*replay.Chain{}}
 	place := recording.NoPlaces(len(a.t.Names))
@@ -62,22 +65,24 @@ func (a *Analysis) SumKernels(d *Device) *Kernels {
 	small := map[int32]int64{}
 	var lengths histogram
 	ends := func(works []int32) { k.addChain(w, works) }
+	var computes []int32
 	for _, i := range a.works.members(d.Index) {
-		if w.Kind[i] == recording.Copy || w.Kind[i] == recording.Set || w.Start[i] < d.From || w.Start[i] >= d.To {
+		if !isKernel(w.Kind[i]) || w.Start[i] < d.From || w.Start[i] >= d.To {
 			continue
 		}
-		total := k.total(a, place, i)
-		length := w.End[i] - w.Start[i]
-		total.Count++
-		total.Time += length
-		if longest := total.Longest; longest < 0 || length > w.End[longest]-w.Start[longest] {
-			total.Longest = i
+		if total := k.total(a, place, i); total.add(w, i) != Exchange {
+			computes = append(computes, i)
+			k.Time += w.End[i] - w.Start[i]
+		} else {
+			k.Family[Exchange] += w.End[i] - w.Start[i]
 		}
+	}
+	k.Strays = a.findStrays(d, k.Totals, place, k.Time)
+	k.Count, k.Time = len(computes), 0
+	for _, i := range computes {
+		total, length := &k.Totals[place[w.Name[i]]], k.length(w, i)
+		total.Usual += length
 		k.Family[total.Family] += length
-		if total.Family == Exchange {
-			continue
-		}
-		k.Count++
 		k.Time += length
 		lengths.addLength(length)
 		scales := ScalesChannels(a.t.Names[w.Name[i]])
@@ -108,6 +113,25 @@ func (a *Analysis) SumKernels(d *Device) *Kernels {
 	return k
 }
 
+// length is how long a kernel takes, of a stray as long as usual.
+func (k *Kernels) length(w *recording.Work, work int32) int64 {
+	if at, found := slices.BinarySearchFunc(k.Strays, work, func(s Stray, work int32) int { return cmp.Compare(s.Work, work) }); found {
+		return k.Strays[at].Usual
+	}
+	return w.End[work] - w.Start[work]
+}
+
+// add counts a piece of work, and says of which family it is.
+func (t *NameTotal) add(w *recording.Work, work int32) Family {
+	length := w.End[work] - w.Start[work]
+	t.Count++
+	t.Time += length
+	if t.Longest < 0 || length > w.End[t.Longest]-w.Start[t.Longest] {
+		t.Longest = work
+	}
+	return t.Family
+}
+
 func (k *Kernels) total(a *Analysis, place []int32, work int32) *NameTotal {
 	name := a.t.Device.Name[work]
 	if place[name] < 0 {
@@ -127,14 +151,14 @@ func (k *Kernels) matrix(names []string) {
 			continue
 		}
 		if MultipliesVector(names[t.Name]) {
-			k.Vector += t.Time
+			k.Vector += t.Usual
 			continue
 		}
 		switch t.Cores {
 		case TensorCores:
-			k.Tensor += t.Time
+			k.Tensor += t.Usual
 		case PlainCores:
-			k.Plain += t.Time
+			k.Plain += t.Usual
 		case UnknownCores:
 		}
 	}
@@ -161,7 +185,7 @@ func (k *Kernels) addChain(w *recording.Work, works []int32) {
 	}
 	time := int64(0)
 	for _, work := range works {
-		time += w.End[work] - w.Start[work]
+		time += k.length(w, work)
 	}
 	k.Chains++
 	k.Chained += time

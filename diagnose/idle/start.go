@@ -50,9 +50,8 @@ const leastRun = 10
 // usesDevice reports whether a device's process calls its runtime after an instant, other than to wait.
 func (a *Analysis) usesDevice(d *Device, after int64) bool {
 	h := &a.t.Host
-	for i, kind := range h.Kind {
-		if kind == recording.Runtime && h.Start[i] >= after && a.owns(d, h.Thread[i]) &&
-			a.causeRow(uint8(recording.Runtime), h.Name[i]) != rowSync {
+	for _, i := range a.callsBetween(d, after, math.MaxInt64) {
+		if h.Kind[i] == recording.Runtime && a.causeRow(uint8(recording.Runtime), h.Name[i]) != rowSync {
 			return true
 		}
 	}
@@ -168,8 +167,8 @@ func (a *Analysis) isUnbounded(d *Device) bool {
 		return false
 	}
 	first := p.End // of work that is not the recorder's
-	for i, kind := range h.Kind {
-		if kind != recording.Profiling && a.owns(d, h.Thread[i]) {
+	for _, i := range a.callsOf(d) {
+		if h.Kind[i] != recording.Profiling {
 			first = h.Start[i]
 			break
 		}
@@ -177,9 +176,8 @@ func (a *Analysis) isUnbounded(d *Device) bool {
 	if p.steps[0].from > first {
 		return false
 	}
-	for i, kind := range h.Kind {
-		if kind == recording.Annotation && h.Start[i] <= p.steps[0].from && h.End[i] >= p.steps[0].to &&
-			a.owns(d, h.Thread[i]) {
+	for _, i := range a.callsOf(d) {
+		if h.Kind[i] == recording.Annotation && h.Start[i] <= p.steps[0].from && h.End[i] >= p.steps[0].to {
 			return false
 		}
 	}
@@ -192,8 +190,8 @@ func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
 	h := &a.t.Host
 	first := a.t.Device.Start[a.works.members(d.Index)[0]]
 	seen, opens := false, false
-	for i, kind := range h.Kind {
-		if kind != recording.Runtime || !a.owns(d, h.Thread[i]) {
+	for _, i := range a.callsOf(d) {
+		if h.Kind[i] != recording.Runtime {
 			continue
 		}
 		name := a.t.Names[h.Name[i]]
@@ -219,15 +217,15 @@ func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
 func (a *Analysis) contextMade(d *Device) (made, works int64) {
 	h := &a.t.Host
 	first := a.t.Device.Start[a.works.members(d.Index)[0]]
-	for i, kind := range h.Kind {
-		if kind != recording.Runtime || !a.owns(d, h.Thread[i]) {
+	for _, i := range a.callsOf(d) {
+		if h.Kind[i] != recording.Runtime {
 			continue
 		}
 		if h.Start[i] >= first || a.causeRow(uint8(recording.Runtime), h.Name[i]) == rowSync {
 			break
 		}
 		work := a.works.members(d.Index)[0]
-		if a.t.Device.Call[work] == int32(i) && a.waitsInCopy(work, h.End[i]-h.Start[i]) {
+		if a.t.Device.Call[work] == i && a.waitsInCopy(work, h.End[i]-h.Start[i]) {
 			break // the memory that it copies to was allocated in a context
 		}
 		if h.End[i]-h.Start[i] >= setUp {
@@ -249,8 +247,8 @@ func (a *Analysis) owns(d *Device, thread int32) bool {
 // or its context back.
 func (a *Analysis) unloads(d *Device, after int64) bool {
 	h := &a.t.Host
-	for i, kind := range h.Kind {
-		if kind == recording.Runtime && h.Start[i] >= after && a.owns(d, h.Thread[i]) &&
+	for _, i := range a.callsBetween(d, after, math.MaxInt64) {
+		if h.Kind[i] == recording.Runtime &&
 			recording.ContainsAny(a.t.Names[h.Name[i]], "Unload", "CtxDestroy", "CtxRelease", "CtxReset",
 				"DeviceReset") {
 			return true

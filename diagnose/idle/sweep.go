@@ -2,7 +2,7 @@ package idle
 
 import (
 	"iter"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -319,9 +319,8 @@ func (s *gapSweep) refine(p Slice) Slice {
 // steps, another call takes as long as that. Most of it is no call of the runtime: files are read and linked.
 func (s *gapSweep) loadsCode(from, to int64) bool {
 	h := &s.a.t.Host
-	first := sort.Search(len(h.Start), func(i int) bool { return h.Start[i] >= from })
-	for i := first; i < len(h.Start) && h.Start[i] < to; i++ {
-		if h.Kind[i] != recording.Runtime || h.End[i]-h.Start[i] < setUp || !s.a.owns(s.d, h.Thread[i]) {
+	for _, i := range s.a.callsBetween(s.d, from, to) {
+		if h.Kind[i] != recording.Runtime || h.End[i]-h.Start[i] < setUp {
 			continue
 		}
 		name := s.a.t.Names[h.Name[i]]
@@ -361,6 +360,46 @@ func (s *gapSweep) makesContext(call int32) bool {
 	return s.next == s.a.works.members(s.d.Index)[0] && end-h.Start[call] >= setUp
 }
 
+// A first call of an operator, which looks for the kernel that it then launches for the first time, takes so much longer
+// than most calls of it. [J]
+const (
+	firstTimes = 10
+	fewCalls   = 5 // from which a median tells what is usual
+)
+
+// callsFirst reports whether an operator's own time is such a first call's: cuDNN's, for one, which chooses a kernel for
+// each shape that it meets.
+func (s *gapSweep) callsFirst(p Slice) bool {
+	if p.Cause != CPUOp || p.Call < 0 || s.next < 0 || !s.a.opens[s.next] || p.To-p.From < firstTime {
+		return false
+	}
+	h, name := &s.a.t.Host, s.a.t.Host.Name[p.Call]
+	usual := s.a.usualLength(name)
+	if usual == 0 && s.d.Seen <= 1 && recording.ChoosesKernel(s.a.t.Names[name]) {
+		return true // of a few all may be first ones, and the rest of such an operator takes less
+	}
+	return usual > 0 && h.End[p.Call]-h.Start[p.Call] >= firstTimes*usual
+}
+
+// usualLength is the median length of a name's host calls; 0 of a few.
+func (a *Analysis) usualLength(name int32) int64 {
+	h := &a.t.Host
+	if a.usual == nil {
+		a.named, a.usual = groupBy(h.Name, len(a.t.Names)), make([]int64, len(a.t.Names))
+	}
+	same := a.named.members(name)
+	if len(same) < fewCalls || a.usual[name] > 0 {
+		return a.usual[name]
+	}
+	lengths := make([]int64, len(same))
+	for i, call := range same {
+		lengths[i] = h.End[call] - h.Start[call]
+	}
+	slices.Sort(lengths)
+	a.usual[name] = max(1, lengths[len(lengths)/2])
+	return a.usual[name]
+}
+
 // toHost reports whether a copying call brought something from the device.
 func (a *Analysis) toHost(call int32) bool {
 	work := a.first[call]
@@ -374,7 +413,7 @@ func (a *Analysis) toHost(call int32) bool {
 // program's start, allocation is part of the start.
 func (s *gapSweep) emit(p Slice) {
 	compiles := s.compiles && (p.Cause == CPUOp || p.Cause == Python || p.Cause == Unrecorded)
-	if s.d.StartUp && p.Cause == Allocator || s.setsUp && p.Cause == Unrecorded || compiles {
+	if s.d.StartUp && p.Cause == Allocator || s.setsUp && p.Cause == Unrecorded || compiles || s.callsFirst(p) {
 		p.Cause, p.Compiles = WarmUp, compiles
 	}
 	last := &s.pending

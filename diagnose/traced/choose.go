@@ -121,6 +121,9 @@ func (t *filler) fillShares(run *recording.Run) {
 			host += share(idle.Cause(c))
 		}
 	}
+	if !d.StartUp { // what happens once is no base of what happens for each launch
+		host -= d.Share(d.Causes[idle.WarmUp] - d.LongOnce)
+	}
 	t.kernel = d.Share(d.Kernel)
 	if t.kernel >= longKernels && toSeconds(t.kernels.Median) >= shortKernel { // no launch is what they wait for
 		host -= share(idle.Allocator)

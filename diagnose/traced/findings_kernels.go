@@ -91,7 +91,7 @@ func (t *filler) findLayoutChanges() (diagnose.Finding, bool) {
 	turns := func(total idle.NameTotal) bool { return recording.TurnsLayout(t.t.Names[total.Name]) }
 	for _, total := range t.kernels.Totals {
 		if turns(total) {
-			count, time = count+total.Count, time+total.Time
+			count, time = count+total.Count, time+total.Usual
 		}
 	}
 	if t.d.Share(time) < layoutTrigger || t.grounds.Framework != "" {
