@@ -280,6 +280,9 @@ func (g *gain) checkHostWork() string {
 		return fmt.Sprintf("this is %s: what the verdict names comes first", class)
 	case work.Keeps:
 		return "most of the long gaps allocate or free memory: that comes first, and cannot be done ahead"
+	case work.Before:
+		return "a step that is left out takes longer than those that are judged, most of it to allocate or free memory: that " +
+			"comes first"
 	case work.Launches():
 		return fmt.Sprintf("most of it is %s, which launches the device's work: it cannot run beside it", work.In)
 	case rate > 0:

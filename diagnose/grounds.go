@@ -56,6 +56,7 @@ type HostWork struct {
 	First  bool   // most of the longest gap is before the first kernel
 	Once   bool   // one gap of the only step has most of it
 	Keeps  bool   // most of the long gaps' time allocates or frees memory
+	Before bool   // a step that is left out takes longer than all judged ones, most of it to allocate or free memory
 	Unseen bool   // of most of it no operator, no call and no line of Python was recorded
 	Waits  bool   // most of the long gaps pass inside calls that wait for something else than the judged device
 }
@@ -66,8 +67,8 @@ var launchers = []string{
 	"CompiledFxGraph", "Torch-Compiled Region",
 }
 
-// keepMemory is what to do about a host that allocates and frees memory while the device waits.
-func (g Grounds) keepMemory() string {
+// KeepMemory is what to do about a host that allocates and frees memory while the device waits.
+func (g Grounds) KeepMemory() string {
 	if g.Framework == "" {
 		return "let the program need less memory, or keep what it has (a smaller batch_size, no torch.cuda.empty_cache() in " +
 			"the loop): the allocator frees blocks and allocates others"

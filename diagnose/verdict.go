@@ -254,21 +254,31 @@ func (v *Verdict) do() string {
 		return "see what that call waits for (stoker trace --timeline FILE shows all threads and devices)"
 	}
 	if v.Class == CPUBound && v.Grounds.HostWork.Keeps {
-		return v.Grounds.keepMemory()
+		return v.Grounds.KeepMemory()
 	}
+	seen := v.findOut()
 	if k := v.Shares.Kernel + v.Shares.Copy; v.Class == CPUBound && v.Device >= 0 && k > 0 && k < littleToHide {
-		seen := ""
-		if _, _, how := v.Grounds.RecordMore(); v.Grounds.HostWork.Unseen {
-			seen = "find out what it is (" + how + "): no operator and no call was recorded in it, so it is a sleep, a wait " +
-				"or Python. Then "
-		}
 		return seen + fmt.Sprintf("do less of it, or make it faster: the device works %s of the window, too little to hide it "+
 			"behind", quantity.Percent(k))
 	}
 	if v.Headline() == WaitsOutside {
 		return WaitsOutside.Do()
 	}
-	return v.Grounds.keepData(v.Class, cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do()))
+	return seen + v.Grounds.keepData(v.Class, cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do()))
+}
+
+// findOut is what comes before advice on the host's own work if nothing of that was recorded; "" if something was.
+func (v *Verdict) findOut() string {
+	if v.Class != CPUBound || v.Device < 0 || !v.Grounds.HostWork.Unseen {
+		return ""
+	}
+	_, _, how := v.Grounds.RecordMore()
+	what := "Python"
+	if IsBare(v.Grounds.Framework) {
+		what = "the program's own code"
+	}
+	return "find out what it is (" + how + "): no operator and no call was recorded in it, so it is a sleep, a wait or " +
+		what + ". Then "
 }
 
 // ownExchange is the share of the launching thread's time in collectives that lines of the program itself call, from

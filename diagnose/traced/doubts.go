@@ -1,12 +1,14 @@
 package traced
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
@@ -16,8 +18,10 @@ import (
 // before any of them.
 func (t *filler) listDoubts(run *recording.Run) []string {
 	out := slices.Clone(run.Facts.Damage)
+	leftOut, _ := t.findLeftOut(run)
 	for _, text := range []string{
-		t.describeLeftOut(run), t.describeMissingRanks(run), t.describeUnlinked(), t.describeRecorder(),
+		leftOut, cmp.Or(t.describeMissingRanks(run), t.describeAlone(run)), t.describeUnlinked(), t.describeRecorder(),
+		t.describeStrays(),
 	} {
 		if text != "" {
 			out = append(out, text)
@@ -33,6 +37,29 @@ func (t *filler) describeUnlinked() string {
 	}
 	return fmt.Sprintf("%s of the window passes before work that the file links to no launch: what the device waited "+
 		"for then is not known", quantity.Percent(t.d.Share(t.d.Causes[idle.Unlinked])))
+}
+
+// straysMatter is the share of all kernels' time that strays add from which a reader has to know. [J]
+const straysMatter = 0.05
+
+// describeStrays says that a few kernels take far longer than the same ones of other steps.
+func (t *filler) describeStrays() string {
+	w, more, longest := &t.t.Device, int64(0), idle.Stray{Work: -1}
+	length := func(s idle.Stray) int64 { return w.End[s.Work] - w.Start[s.Work] }
+	for _, s := range t.kernels.Strays {
+		more += length(s) - s.Usual
+		if longest.Work < 0 || length(s) > length(longest) {
+			longest = s
+		}
+	}
+	if float64(more) < straysMatter*float64(more+t.kernels.Time) {
+		return ""
+	}
+	n := len(t.kernels.Strays)
+	return fmt.Sprintf("%d kernel%s far longer than at the same place of other steps (%s: %s, there %s): another program "+
+		"held the device, or the recorded time is wrong. Shares of kernel time leave that out, the window does not", n,
+		quantity.Ending(n, " takes", "s take"), quote(t.t.Names[w.Name[longest.Work]]),
+		quantity.AboutSeconds(toSeconds(length(longest))), quantity.AboutSeconds(toSeconds(longest.Usual)))
 }
 
 // leastExchange is the share of the window in collectives from which it matters that the files
@@ -57,6 +84,17 @@ func (t *filler) describeMissingRanks(run *recording.Run) string {
 		which = fmt.Sprintf("this is rank %d of %d, and the others' files are missing", t.judgedRank(), t.world)
 	}
 	return which + ": whether collectives take long or wait for a rank that is late is not known"
+}
+
+// describeAlone says that the others may wait for a rank whose file is alone, as it is idle for much of the time and
+// exchanges little.
+func (t *filler) describeAlone(run *recording.Run) string {
+	if t.world < 2 || len(run.Facts.Processes) != 1 || t.d.Share(t.d.Idle) < diagnose.LaunchTrigger ||
+		!slices.ContainsFunc(t.kernels.Totals, func(total idle.NameTotal) bool { return total.Family == idle.Exchange }) {
+		return ""
+	}
+	return fmt.Sprintf("this is rank %d of %d, and the others' files are missing: whether they wait for this one, or idle as "+
+		"well, is not known", t.judgedRank(), t.world)
 }
 
 // countGaps is the least number of ranks of a run whose files do not tell it, if the ranks of the files

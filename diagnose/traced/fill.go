@@ -38,6 +38,9 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	t.grounds.HostWork.Waits, t.grounds.HostWork.Keeps = t.holdsHost(), 2*t.d.LongAllocator > t.d.Long
 	t.grounds.HostWork.Unseen = len(t.t.Frames.Start) == 0 &&
 		2*(t.d.Causes[idle.Python]+t.d.Causes[idle.Unrecorded]) > t.d.Idle
+	if _, t.grounds.HostWork.Before = t.findLeftOut(run); t.grounds.HostWork.Before {
+		c.Grounds.Record = "record more steps. If one such step comes again: " + c.Grounds.KeepMemory()
+	}
 	c.Grounds.HostWork = t.grounds.HostWork
 	for i := range c.Findings {
 		c.Findings[i] = t.applyGrounds(c.Findings[i])

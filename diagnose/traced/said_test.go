@@ -2,6 +2,7 @@ package traced_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -244,6 +245,85 @@ func TestNothingRanWhileItWasRecorded(t *testing.T) {
 	})
 	if !strings.HasPrefix(s.lead.Next, "record while the device works") {
 		t.Errorf("%q\n%s", s.lead.Next, s.all)
+	}
+}
+
+// A kernel that takes far longer than the same one of other steps sets no share, and is said. One that is as long in each
+// step is the program's.
+func TestAStrayKernelSetsNoShare(t *testing.T) {
+	for name, c := range map[string]struct {
+		strays []int
+		said   bool
+	}{"strays": {[]int{2, 4}, true}, "of each step": {[]int{0, 1, 2, 3, 4, 5}, false}} {
+		var events []string
+		at := 0.0
+		for step := range 6 {
+			length := 15.0
+			if slices.Contains(c.strays, step) {
+				length = 2500
+			}
+			events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", step+4), 7, at, 1050+length, ""))
+			events = append(events, pass(100*step+1, 20, at+10, 50, 48, "ampere_sgemm_128x64_tn")...)
+			events = append(events, launched(100*step+50, "aten::sdpa", at+1012, 8, "flash_fwd_kernel", at+1060, length)...)
+			at += 1100 + length
+		}
+		s := screenOf(t, events)
+		said := s.all
+		for _, e := range s.verdict.Evidence {
+			said += e.Text + "\n"
+		}
+		if strings.Contains(said, "2 kernels take far longer than at the same place of other steps") != c.said ||
+			strings.Contains(said, "attention 1.5 %") != c.said {
+			t.Errorf("%s: %s", name, said)
+		}
+	}
+}
+
+// A first call, which looks for a kernel, is no example of a launch, and none of the launches' time.
+func TestAFirstCallIsNoLaunch(t *testing.T) {
+	var events []string
+	at := 0.0
+	for i := range 200 {
+		length, work := 50.0, "kernel"
+		if i%60 == 30 {
+			length, work = 1400, fmt.Sprint("kernel ", i)
+		}
+		events = append(events, launched(i+1, "aten::cudnn_convolution", at, length, work, at+length, 10)...)
+		at += length + 5
+	}
+	s := screenOf(t, events)
+	if s.verdict.Class != diagnose.LaunchBound {
+		t.Fatalf("%s\n%s", s.verdict.Class, s.all)
+	}
+	for _, f := range s.verdict.Findings {
+		if f.Name == diagnose.FindingLaunchBound && f.To-f.From > 1e-3 {
+			t.Errorf("an example of %g s", f.To-f.From)
+		}
+	}
+	for _, c := range s.verdict.Causes {
+		if c.Cause == "warm-up" && c.Share > 0.2 {
+			says(t, "", s, []string{"the device waits for the host to launch 5"})
+			return
+		}
+	}
+	t.Errorf("%+v", s.verdict.Causes)
+}
+
+// Others may wait for a rank that is idle and alone in its file, however little it exchanges itself.
+func TestAnIdleRankAlone(t *testing.T) {
+	for work, said := range map[string]bool{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)": true, "sgemm": false} {
+		var events []string
+		for step := range 4 {
+			at := 1_000_000 * float64(step)
+			events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", step+4), 7, at, 999_990, ""))
+			events = append(events, pass(1000*step+1, 80, at+100, 300, 290, "sgemm")...)
+			events = append(events, launched(1000*step+500, "c10d::allreduce_", at+30_000, 8, work, at+30_010, 500)...)
+		}
+		s := screenOfText(t, `{"distributedInfo": {"backend": "nccl", "rank": 2, "world_size": 4}, "traceEvents": [`+
+			strings.Join(events, ",\n")+"]}")
+		if strings.Contains(s.all, "this is rank 2 of 4, and the others' files are missing: whether they wait for this one") != said {
+			t.Errorf("%s: %s", work, s.all)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ func (t *filler) describeOthers() string {
 	if len(t.all.Devices) < 2 || t.ranks != nil {
 		return ""
 	}
-	return fmt.Sprintf("%d devices worked: device %d is the one that is judged", len(t.all.Devices),
+	return fmt.Sprintf("%d devices worked: device %d is the one that is judged", t.all.Worked,
 		t.t.Devices[t.d.Index].Index)
 }
 
@@ -155,10 +155,11 @@ func (t *filler) likelyPython(stacks string) string {
 	return ", most likely Python: " + stacks
 }
 
-// describeLeftOut says that a step that is left out takes as long as all that are judged: what it shows is not judged.
-func (t *filler) describeLeftOut(run *recording.Run) string {
+// findLeftOut says that a step that is left out takes as long as all that are judged: what it shows is not judged. It
+// tells whether most of that allocates or frees memory.
+func (t *filler) findLeftOut(run *recording.Run) (text string, allocates bool) {
 	if t.unmarked || len(t.d.Steps) == 0 {
-		return ""
+		return "", false
 	}
 	judged, longest := 0.0, recording.Step{}
 	for _, s := range t.d.Steps {
@@ -173,14 +174,15 @@ func (t *filler) describeLeftOut(run *recording.Run) string {
 		}
 	}
 	if longest.Period < judged {
-		return ""
+		return "", false
 	}
 	mostly := ""
 	if memory := t.sumAllocating(longest); 2*memory > longest.Period {
 		mostly = fmt.Sprintf(", %s of it in calls that allocate or free memory of the device", quantity.AboutSeconds(memory))
+		allocates = true
 	}
 	return fmt.Sprintf("a step that is left out takes %s%s, those that are judged %s together: what delays it is not judged",
-		quantity.AboutSeconds(longest.Period), mostly, quantity.AboutSeconds(judged))
+		quantity.AboutSeconds(longest.Period), mostly, quantity.AboutSeconds(judged)), allocates
 }
 
 // sumAllocating is the time of the calls within a step that allocate or free memory of the device, seconds.
