@@ -277,8 +277,8 @@ func (v *Verdict) findOut() string {
 	if IsBare(v.Grounds.Framework) {
 		what = "the program's own code"
 	}
-	return "find out what it is (" + how + "): no operator and no call was recorded in it, so it is a sleep, a wait or " +
-		what + ". Then "
+	return "find out what it is (" + how + "): no operator and no call was recorded in it, so it is a sleep, a wait " +
+		"or " + what + ". Then "
 }
 
 // ownExchange is the share of the launching thread's time in collectives that lines of the program itself call, from

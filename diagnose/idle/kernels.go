@@ -115,7 +115,8 @@ func (a *Analysis) SumKernels(d *Device) *Kernels {
 
 // length is how long a kernel takes, of a stray as long as usual.
 func (k *Kernels) length(w *recording.Work, work int32) int64 {
-	if at, found := slices.BinarySearchFunc(k.Strays, work, func(s Stray, work int32) int { return cmp.Compare(s.Work, work) }); found {
+	order := func(s Stray, work int32) int { return cmp.Compare(s.Work, work) }
+	if at, found := slices.BinarySearchFunc(k.Strays, work, order); found {
 		return k.Strays[at].Usual
 	}
 	return w.End[work] - w.Start[work]

@@ -14,8 +14,8 @@ type Stray struct {
 	Usual int64 // of its kind at the same place of the other steps, the median
 }
 
-// What a stray is. [J] Kernels of one name and grid differ by their data, but not so much from one step to the next; and
-// what is a hundredth of the kernels' time moves no share.
+// What a stray is. [J] Kernels of one name and grid differ by their data, but not so much from one step to the next.
+// What is less than a hundredth of the kernels' time moves no share.
 const (
 	strayTimes = 50
 	strayShare = 0.01
@@ -58,8 +58,8 @@ func (a *Analysis) findStrays(d *Device, totals []NameTotal, place []int32, all 
 
 func isKernel(kind recording.WorkKind) bool { return kind != recording.Copy && kind != recording.Set }
 
-// sameInOthers is how long a kernel takes in each step that has it with the same grid at the same place, sorted: the n-th
-// of its name. The step that it is of counts as well.
+// sameInOthers is how long a kernel takes in each step that has it with the same grid at the same place, sorted: the
+// n-th of its name. The step that it is of counts as well.
 func (a *Analysis) sameInOthers(steps [][]int32, own []int32, work int32) (lengths []int64) {
 	w, nth := &a.t.Device, 0
 	for _, i := range own {

@@ -360,15 +360,15 @@ func (s *gapSweep) makesContext(call int32) bool {
 	return s.next == s.a.works.members(s.d.Index)[0] && end-h.Start[call] >= setUp
 }
 
-// A first call of an operator, which looks for the kernel that it then launches for the first time, takes so much longer
-// than most calls of it. [J]
+// A first call of an operator, which looks for the kernel that it then launches for the first time, takes so much
+// longer than most calls of it. [J]
 const (
 	firstTimes = 10
 	fewCalls   = 5 // from which a median tells what is usual
 )
 
-// callsFirst reports whether an operator's own time is such a first call's: cuDNN's, for one, which chooses a kernel for
-// each shape that it meets.
+// callsFirst reports whether an operator's own time is such a first call's: cuDNN's, for one, which chooses a kernel
+// for each shape that it meets.
 func (s *gapSweep) callsFirst(p Slice) bool {
 	if p.Cause != CPUOp || p.Call < 0 || s.next < 0 || !s.a.opens[s.next] || p.To-p.From < firstTime {
 		return false

@@ -56,8 +56,8 @@ func (t *filler) describeStrays() string {
 		return ""
 	}
 	n := len(t.kernels.Strays)
-	return fmt.Sprintf("%d kernel%s far longer than at the same place of other steps (%s: %s, there %s): another program "+
-		"held the device, or the recorded time is wrong. Shares of kernel time leave that out, the window does not", n,
+	return fmt.Sprintf("%d kernel%s far longer than at the same place of other steps (%s: %s, there %s): another "+
+		"program held the device, or the recorded time is wrong. Shares of kernel time leave that out, the window does not", n,
 		quantity.Ending(n, " takes", "s take"), quote(t.t.Names[w.Name[longest.Work]]),
 		quantity.AboutSeconds(toSeconds(length(longest))), quantity.AboutSeconds(toSeconds(longest.Usual)))
 }
@@ -93,8 +93,8 @@ func (t *filler) describeAlone(run *recording.Run) string {
 		!slices.ContainsFunc(t.kernels.Totals, func(total idle.NameTotal) bool { return total.Family == idle.Exchange }) {
 		return ""
 	}
-	return fmt.Sprintf("this is rank %d of %d, and the others' files are missing: whether they wait for this one, or idle as "+
-		"well, is not known", t.judgedRank(), t.world)
+	return fmt.Sprintf("this is rank %d of %d, and the others' files are missing: whether they wait for this one, or idle "+
+		"as well, is not known", t.judgedRank(), t.world)
 }
 
 // countGaps is the least number of ranks of a run whose files do not tell it, if the ranks of the files

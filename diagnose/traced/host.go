@@ -51,14 +51,16 @@ func recordInstead(c *diagnose.Case, run *recording.Run) string {
 	case len(c.HostReceives) > 0:
 		return "send fewer and larger tensors from process to process: a faster device is worth little here"
 	case c.LaunchCalls > 0 && framework == "":
-		return "record again without another profiler beside this one, with a CUPTI of the driver's version, or under nsys profile"
+		return "record again without another profiler beside this one, with a CUPTI of the driver's version, or under nsys " +
+			"profile"
 	case c.LaunchCalls > 0 && framework == diagnose.FrameworkCUDA:
 		return "record again with an nsys that knows this driver, and no other profiler beside it"
 	case c.DeviceTraced:
 		return "record while the program uses the device. If it did, the recorder could not follow the process that does"
 	case c.LaunchCalls == 0 && !c.ModelComputes && c.Grounds.Kind == "" &&
 		slices.Contains(run.Timeline.Host.Kind, recording.Runtime):
-		return "record while the device works: calls of the device's runtime are in the file, and none of them launches anything"
+		return "record while the device works: calls of the device's runtime are in the file, and none of them launches " +
+			"anything"
 	case c.LaunchCalls == 0 && c.ModelComputes && (c.DeviceSign == "" || c.DeviceListed) && framework == "":
 		onCPU := &diagnose.Verdict{Class: diagnose.ComputeOnCPU, Device: -1, Grounds: c.Grounds}
 		return "if it computes on the CPU: " + onCPU.Do() + ". If not: " + c.Grounds.Record
