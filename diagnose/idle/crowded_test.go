@@ -82,3 +82,26 @@ func TestCallsNestedWithoutEnd(t *testing.T) {
 		t.Errorf("causes %v: the innermost of %d calls counted", d.Causes, deep)
 	}
 }
+
+// Each device takes a look at all that its process did: of many that one process drives the busiest are judged, and all
+// are counted.
+func TestManyDevicesOfOneProcess(t *testing.T) {
+	l := newLine()
+	for n := range 40 {
+		at := 100 * float64(n)
+		l.kernel(at+10, at+20+float64(n%20), l.launch(at))
+		l.t.Device.Device[n] = int32(n)
+		if n > 0 {
+			l.t.Devices = append(l.t.Devices, recording.Device{Index: n, GPU: -1, PID: l.t.Devices[0].PID, Rank: -1})
+		}
+	}
+	a := idle.Analyse(&recording.Run{Timeline: l.t})
+	if len(a.Devices) != 16 || a.Worked != 40 {
+		t.Fatalf("%d of %d devices are judged", len(a.Devices), a.Worked)
+	}
+	for _, d := range a.Devices {
+		if d.Index%20 < 12 {
+			t.Errorf("device %d is judged, and others work longer", d.Index)
+		}
+	}
+}

@@ -365,6 +365,9 @@ func TestALongStepThatIsLeftOut(t *testing.T) {
 			t.Errorf("%g: %s", length, s.all)
 		} else if named {
 			says(t, "left out", s, []string{"300 ms of it in calls that allocate or free"})
+			if !s.verdict.Grounds.HostWork.Before { // work beside it is not to lead
+				t.Errorf("%+v", s.verdict.Grounds.HostWork)
+			}
 		}
 	}
 }
