@@ -285,7 +285,7 @@ func InputAdvice(framework, in string) string {
 	if advice := cures[FindingDataLoaderWait][framework]; framework != "" && advice != "" {
 		return advice
 	}
-	return "DataLoader(..., num_workers=4) where it has no worker, more of them or cheaper decoding where it has some"
+	return "DataLoader(..., num_workers=4) if it has no worker, else more of them or cheaper decoding"
 }
 
 // Translate puts a finding into the words of the run's framework.
