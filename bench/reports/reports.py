@@ -7,7 +7,7 @@
     python3 bench/reports/reports.py --set fresh2       # those for practice, by somebody who did not know the rules; fresh7 too
     python3 bench/reports/reports.py --set fresh5       # those for practice, by the one who writes the rules (fresh4 too)
     python3 bench/reports/reports.py --set exam         # those of exam/, by somebody else who did not
-    python3 bench/reports/reports.py --set exam3        # those of exam3/, by a third who did not; exam4 to exam12 as well
+    python3 bench/reports/reports.py --set exam3        # those of exam3/, by a third who did not; exam4 to exam13 as well
     python3 bench/reports/reports.py --quiet            # healthy scripts: nothing may be advised with a gain
     python3 bench/reports/reports.py --fix              # and what came of the reporter's fix
     python3 bench/reports/reports.py --neighbours 4     # with so many busy programs
@@ -170,7 +170,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--quiet", action="store_true")
     fresh = ["fresh", "fresh2", "fresh3", "fresh4", "fresh5", "fresh7"]
-    sets = ["scripts", *fresh, "exam", *(f"exam{n}" for n in range(3, 13))]
+    sets = ["scripts", *fresh, "exam", *(f"exam{n}" for n in range(3, 14))]
     parser.add_argument("--set", choices=sets, default="scripts")
     parser.add_argument("--fix", action="store_true")
     parser.add_argument("--neighbours", type=int, default=0)
