@@ -13,7 +13,7 @@ from common import FIX, done, over
 from stoker.emulated import Device
 from torch.utils.data import DataLoader, Dataset
 
-IMAGES, HEIGHT, WIDTH, START_STEP, READ = 100, 270, 480, 1500, 0.0034
+IMAGES, HEIGHT, WIDTH, START_STEP, READ = 100, 270, 480, 800, 0.007
 
 
 def photograph(folder):

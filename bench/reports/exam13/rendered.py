@@ -11,7 +11,7 @@ import torch
 from common import FIX, done, over
 from stoker.emulated import Device
 
-IMAGES, FILES, HEIGHT, WIDTH, SCALE, RAYS = 320, 16, 756, 1008, 4, 1024
+IMAGES, FILES, HEIGHT, WIDTH, SCALE, RAYS = 160, 16, 756, 1008, 4, 1024
 
 
 def photograph(folder):

@@ -29,7 +29,7 @@ class FeaturePredictionDataset(Dataset):
         return {"mel": self.mel, "text": torch.full((60,), i % 40)}
 
 
-def griffin_lim(mel, rounds=6):
+def griffin_lim(mel, rounds=16):
     """A wave whose spectrum is about that of the picture."""
     spectrum = numpy.repeat(mel, 2, 1)[:, :129].astype(numpy.complex64)
     for _ in range(rounds):
