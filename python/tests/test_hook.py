@@ -474,6 +474,27 @@ class Protocol(FakeCase):
         self.assertGreater(told["count"], 9)
         self.assertGreaterEqual(told["wall"], 9 * 30_000_000)
 
+    def test_collections_are_told_while_a_loop_without_steps_runs(self):
+        """Where they take much of the time of a program that uses a device. One that ends like this tells nothing at its exit."""
+        self.paths.append(CLIENT)
+        for device, much, told in ((True, True, True), (False, True, False), (True, False, False)):
+            body = """
+    import gc, os
+    from stoker import emulated
+    emulated.monotonic_ns = lambda: now[0]
+    device = emulated.Device(spin=False) if %r else None
+    def last(phase, info):
+        if phase == "start": time.sleep(0.4 if %r else 0.01)
+    gc.disable()
+    gc.callbacks.append(last)
+    for _ in range(5):
+        time.sleep(0.4)
+        gc.collect()
+    os._exit(0)
+            """ % (device, much)
+            result = self.silent(self.run_program(CLOCK + LOOP + body))
+            self.assertEqual(bool(result.of("garbage")), told, (device, much))
+
     def test_break_leaves_a_step_without_a_period(self):
         result = self.silent(
             self.run_program(
