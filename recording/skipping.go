@@ -27,11 +27,13 @@ const (
 func (r *Run) tellSkipping() {
 	type fed struct{ pid, loader int }
 	of, trains, trained := map[fed][]int{}, map[int]bool{}, map[fed]bool{}
-	for i, s := range r.Steps {
+	for _, s := range r.Steps {
 		if s.Optimized > 0 {
 			trains[s.PID], trained[fed{s.PID, s.Loader}] = true, true
 		}
-		if s.Phase == Train && s.Loader != OwnLoop {
+	}
+	for i, s := range r.Steps { // a job that only infers goes on where it was as well
+		if (s.Phase == Train || s.Phase == Evaluate && !trains[s.PID]) && s.Loader != OwnLoop {
 			key := fed{s.PID, s.Loader}
 			of[key] = append(of[key], i)
 		}

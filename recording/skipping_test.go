@@ -86,6 +86,29 @@ func TestSkippedFetchesAreNotSteps(t *testing.T) {
 	}
 }
 
+// A job that only infers passes over what it has done already. Evaluation beside training skips nothing.
+func TestSkippedFetchesOfInference(t *testing.T) {
+	for trains, want := range map[bool]int{false: 100, true: 0} {
+		run := runOf(false, fetches{100, 0, 0, 0}, fetches{200, 0, 8e-3, 0})
+		for i := range run.Steps {
+			run.Steps[i].Phase = Evaluate
+		}
+		if trains {
+			run.Steps = append(run.Steps, Step{PID: 1, Loader: 1, Start: 4, Period: 0.01, Phase: Train, Optimized: 1})
+		}
+		run.tellSkipping()
+		n := 0
+		for _, s := range run.Steps {
+			if s.Phase == Skip {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("trains %v: %d fetches are skipped, want %d", trains, n, want)
+		}
+	}
+}
+
 // The judged steps are those that train, in a separate window.
 func TestSkippedFetchesAreNotJudged(t *testing.T) {
 	run := runOf(true, fetches{400, 0, 0, 0}, fetches{200, 1, 8e-3, 0})

@@ -13,13 +13,13 @@ import (
 // findSkipping reports a loop that fetches batches and discards them, as frameworks do to resume
 // in the middle of an epoch. Such batches are a separate phase (recording.Skip) and no steps.
 func (l filler) findSkipping() (diagnose.Finding, bool) {
-	n, seconds, trains := 0, 0.0, false
+	n, seconds, trains, infers := 0, 0.0, false, false
 	f := diagnose.NewFinding(diagnose.FindingSkippingBatches)
 	for _, s := range l.run.Steps {
 		if s.PID != l.Costs.Window.PID {
 			continue
 		}
-		trains = trains || s.Phase == recording.Train
+		trains, infers = trains || s.Phase == recording.Train, infers || s.Phase == recording.Evaluate
 		if s.Phase != recording.Skip {
 			continue
 		}
@@ -37,7 +37,10 @@ func (l filler) findSkipping() (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	until := "before the first was trained with"
-	if !trains {
+	switch {
+	case !trains && infers:
+		until = "before the model was given the first"
+	case !trains:
 		until = "and none was trained with yet"
 	}
 	where := ""
