@@ -224,7 +224,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	case onCPU:
 	case in.Syncs >= diagnose.ManySyncs && (held || idle >= diagnose.LaunchTrigger):
 		f := diagnose.NewFinding(diagnose.FindingManyReads)
-		f.Share = min(1, in.SyncTime/in.span)
+		f.Share, f.Saves = min(1, in.SyncTime/in.span), idle
 		f.Text = fmt.Sprintf("a step waits for the device %s, each time for little (a value, synchronize()): after each "+
 			"nothing is queued, and the device idles until the host has launched again", aboutTimes(in.Syncs))
 		f.Advice = diagnose.ManyReadsAdvice

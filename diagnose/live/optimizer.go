@@ -51,7 +51,7 @@ func (l filler) findOptimizerLaunches(in insideSteps) (diagnose.Finding, bool) {
 		return f, false
 	case in.optimizer >= manyLaunches:
 	case share >= mostLaunches:
-		f.Source = line.Short()
+		f.Source, f.Saves = line.Short(), l.Parts.Host
 		f.Text = fmt.Sprintf("the device waits for launches, and %s of the time in which the loop launches lies in the step of "+
 			"the program's own optimizer (%s)", diagnose.WholePercent(share), line)
 		return f, true
