@@ -305,6 +305,19 @@ func (l LoopLines) SecondsOf(kind Kind) (seconds float64) {
 	return seconds
 }
 
+// SecondsOfClass is the time of all work of the program's class that a line belongs to, of its function if that is in
+// none. It counts neither waits for the device nor the loader.
+func (l LoopLines) SecondsOfClass(at recording.Place) (seconds float64) {
+	class, _, _ := strings.Cut(at.Outer(), ".")
+	for _, line := range l.Lines {
+		of, _, _ := strings.Cut(line.Own.Outer(), ".")
+		if line.Own.File == at.File && of == class && line.Kind != DeviceWait && !slices.Contains(OfLoader, line.Kind) {
+			seconds += line.Seconds
+		}
+	}
+	return seconds
+}
+
 // SecondsAt is the time of all that a line of the program does of one kind, by whichever function of a library.
 func (l LoopLines) SecondsAt(at LoopLine) (seconds float64) {
 	for _, line := range l.Lines {

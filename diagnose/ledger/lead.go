@@ -83,6 +83,9 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 			lead.Every = c.Costs.Rare.Every
 		}
 	}
+	if lead.Name == diagnose.RowBetween && !(lead.Every > 1) {
+		lead.Most = min(lead.Most, mostOfLine(c.LoopLines, lead.Line))
+	}
 	if class == diagnose.Neighbour && c.Costs.Others > 0 {
 		lead.Beside = fmt.Sprintf("Other programs use %.1f cores meanwhile, so all of it takes longer", c.Costs.Others)
 	}
@@ -133,7 +136,7 @@ func exchanges(c *diagnose.Case) bool {
 
 // startOfBusy is the share of a run that its own work before the first step must have to lead a verdict of gpu-bound.
 // [J]
-const startOfBusy = 0.3
+const startOfBusy = 0.15
 
 // findLeadOfStart returns the start of a run, if it has some share of it, and a line of the program took most of that.
 func findLeadOfStart(l diagnose.Ledger, least float64) *diagnose.Lead {
@@ -198,16 +201,32 @@ func hasNoWord(class diagnose.Class) bool {
 }
 
 // mostOf is by how much the run gets faster at most without what a row loses. What the steps lose may go with a loss
-// beside them: a device that idled before them is not idle when they ask for a batch. Evaluation is no such loss.
+// between them: a device that idled before them is not idle when they ask for a batch. Other rows leave them as they are.
 func mostOf(l diagnose.Ledger, r *diagnose.Row, steps float64) float64 {
 	all := l.Recurring()
-	if r.Name == diagnose.RowEvaluation || r.Name == diagnose.RowSkipping { // the steps stay as they are
+	if r.Name != diagnose.RowBetween {
 		steps = 0
 	}
 	if r.Name.ComesOnce() {
 		all = l.Wall
 	}
 	return all / max(all-r.Saves-steps, (1-mostRemoved)*all)
+}
+
+// ofOthers are kinds of lines that hold the thread up for more than their own time: what is done there lets the host
+// launch ahead, or keeps others waiting. Garbage is collected on any line.
+var ofOthers = []diagnose.Kind{
+	diagnose.Syncing, diagnose.DeviceWait, diagnose.Launching, diagnose.Collective, diagnose.OtherRanks,
+	diagnose.Exchanging, diagnose.Evaluating, diagnose.Garbage, diagnose.Compiling,
+}
+
+// mostOfLine is by how much a loop gets faster at most without all that a line's class does in the launching thread: no
+// more than the time that samples find it there. The line is one of several that work between the steps.
+func mostOfLine(lines diagnose.LoopLines, line diagnose.Line) float64 {
+	if lines.Looks < diagnose.FewLooks || line.Own.File == "" || slices.Contains(ofOthers, line.Kind) {
+		return math.Inf(1)
+	}
+	return 1 / max(1-lines.SecondsOfClass(line.Own)/lines.Seconds, 1-mostRemoved)
 }
 
 // mostRemoved is the share of the time that a bound is drawn for. [J] The rest was not measured as well.

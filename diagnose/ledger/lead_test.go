@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -140,5 +141,52 @@ func TestBoundOfSkipping(t *testing.T) {
 	l := diagnose.Ledger{Wall: 30, Rows: []diagnose.Row{skips, {Name: diagnose.RowTraining, Seconds: 15, Saves: 5}}}
 	if most := mostOf(l, &skips, 5); most != 1.5 {
 		t.Errorf("at most %.2fx, expected 1.5x", most)
+	}
+}
+
+// A line is worth no more than the time in which samples find the launching thread at its class's work, however much the
+// row loses that names it. A wait that lets the host launch ahead may be worth more.
+func TestBoundOfTheLineOfARow(t *testing.T) {
+	at := func(line int, function string) recording.Place {
+		return recording.Place{File: "/train.py", Line: line, Function: function}
+	}
+	lines := diagnose.LoopLines{Looks: 400, Seconds: 20}
+	for _, line := range []struct {
+		own     recording.Place
+		kind    diagnose.Kind
+		seconds float64
+	}{
+		{at(9, "Step.run"), diagnose.DeviceWait, 10}, {at(30, "Matcher.cost"), diagnose.Assigning, 3},
+		{at(31, "Matcher.cost"), diagnose.DeviceWait, 2}, {at(40, "Matcher.__call__"), diagnose.Assigning, 1},
+		{at(50, "log"), diagnose.Logging, 4},
+	} {
+		lines.Lines = append(lines.Lines, diagnose.LoopLine{Line: diagnose.Line{Own: line.own, Kind: line.kind}, Seconds: line.seconds})
+	}
+	for name, c := range map[string]struct {
+		line diagnose.Line
+		most float64
+	}{
+		"a class": {diagnose.Line{Own: at(30, "Matcher.cost"), Kind: diagnose.Assigning}, 1.25},
+		"a wait":  {diagnose.Line{Own: at(9, "Step.run"), Kind: diagnose.Syncing}, math.Inf(1)},
+		"no line": {diagnose.Line{}, math.Inf(1)},
+	} {
+		if got := mostOfLine(lines, c.line); math.Abs(got-c.most) > 1e-9 && got != c.most {
+			t.Errorf("%s: at most %.2fx, want %.2fx", name, got, c.most)
+		}
+	}
+	lines.Looks = diagnose.FewLooks - 1
+	if got := mostOfLine(lines, diagnose.Line{Own: at(30, "Matcher.cost"), Kind: diagnose.Assigning}); !math.IsInf(got, 1) {
+		t.Errorf("few looks bound it to %.2fx", got)
+	}
+}
+
+// What is saved or read beside the steps leaves them as they are. What the loop does between them may hide a wait in them.
+func TestStepsBesideOtherRows(t *testing.T) {
+	for name, want := range map[diagnose.RowName]float64{diagnose.RowCheckpoint: 1.25, diagnose.RowEdge: 1.25, diagnose.RowBetween: 1.6} {
+		row := diagnose.Row{Name: name, Seconds: 8, Saves: 8}
+		l := diagnose.Ledger{Wall: 40, Rows: []diagnose.Row{row, {Name: diagnose.RowTraining, Seconds: 32, Saves: 7}}}
+		if most := mostOf(l, &row, 7); math.Abs(most-want) > 1e-9 {
+			t.Errorf("%s: at most %.2fx, want %.2fx", name, most, want)
+		}
 	}
 }
