@@ -53,6 +53,6 @@ func (a adviser) hostWork() (Fix, string) {
 	default:
 		return Fix{}, ""
 	}
-	fix.Forecast = a.atMost(min(a.withoutIdle(), atRemoval(seconds/lines.Seconds)))
+	fix.Forecast = a.atMost(a.mostWithout(seconds))
 	return fix, ""
 }

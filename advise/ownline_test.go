@@ -79,7 +79,10 @@ func TestWhatComesFirstWithoutALoader(t *testing.T) {
 			"make this line cheaper: /a.py:1 policy",
 		},
 		"little is the work of any function": {
-			[]diagnose.LoopLine{line("prepare", "", diagnose.HostCode, 2.6, 0), line("step", "item", diagnose.DeviceWait, 6, 6)},
+			[]diagnose.LoopLine{
+				line("prepare", "", diagnose.HostCode, 2.6, 0), line("read", "", diagnose.HostCode, 0.9, 0),
+				line("step", "item", diagnose.DeviceWait, 6, 6),
+			},
 			0.4,
 			"prepare the next step's input",
 		},
@@ -174,5 +177,38 @@ func TestWorkersWithoutSteps(t *testing.T) {
 	plan := a.blind()
 	if len(plan.Fixes) != 2 || plan.Fixes[0].Name != diagnose.SlowTransform || plan.Fixes[1].Forecast.Speedup.High != 2 {
 		t.Errorf("%+v", plan.Fixes)
+	}
+}
+
+// A line is worth no more than the samples that find the launching thread there, however long the device idles.
+func TestALineIsWorthItsOwnTime(t *testing.T) {
+	at := func(function string, kind diagnose.Kind, seconds, asleep float64) diagnose.LoopLine {
+		own := recording.Place{File: "/a.py", Line: 1, Function: function}
+		return diagnose.LoopLine{Line: diagnose.Line{Own: own, Kind: kind}, Seconds: seconds, Asleep: asleep}
+	}
+	a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Idle: 0.45}}
+	a.verdict.Measured.LoopLines = diagnose.LoopLines{Seconds: 10, Looks: 400, Lines: []diagnose.LoopLine{
+		at("process", diagnose.HostCode, 1.2, 0), at("stop", diagnose.DeviceWait, 8.8, 8.8),
+	}}
+	fixes := a.ownLine()
+	if len(fixes) != 1 || !(fixes[0].Forecast.Speedup.High <= 1.2) {
+		t.Errorf("%+v", fixes)
+	}
+}
+
+// Input that is prepared ahead gains no more than the work that may be on the input: collections of garbage are none.
+func TestNothingAheadOfCollections(t *testing.T) {
+	for kind, ahead := range map[diagnose.Kind]bool{diagnose.Garbage: false, diagnose.HostCode: true} {
+		a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Idle: 0.4}}
+		work := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 1, Function: "record"}, Kind: kind}
+		wait := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 2, Function: "step"}, Kind: diagnose.DeviceWait}
+		a.verdict.Measured.LoopLines = diagnose.LoopLines{Seconds: 10, Looks: 400, Lines: []diagnose.LoopLine{
+			{Line: work, Seconds: 2.8}, {Line: wait, Seconds: 7, Asleep: 7},
+		}}
+		fixes := a.inWords().Fixes
+		got := slices.ContainsFunc(fixes, func(f Fix) bool { return f.Name == "input-ahead" && f.Forecast.Speedup.High < 1.5 })
+		if got != ahead || len(fixes) == 0 {
+			t.Errorf("%s: %+v", kind, fixes)
+		}
 	}
 }

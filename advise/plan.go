@@ -237,17 +237,19 @@ func (a adviser) ownLine() []Fix {
 
 // cheaperLine proposes to make a line cheaper that takes the launching thread some seconds.
 func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float64) Fix {
-	share := seconds / a.verdict.Measured.LoopLines.Seconds
-	if beside := a.secondsBesideDevice(); a.verdict.Idle > 0 && beside > 0 { // the device idles while the thread works
-		share = max(share, a.verdict.Idle*min(1, seconds/beside))
-	}
 	fix := Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: riskOfLine(line.Kind),
-		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(share))),
+		Forecast: a.atMost(a.mostWithout(seconds)),
 		Notes:    []string{line.Kind.Advice()}, Kind: line.Kind, Mind: mindOfLine(line.Kind),
 	}
+	p := a.run.FindProcess(a.costs.Window.PID)
+	if line.Kind == diagnose.Garbage && p != nil && p.World > 1 { // each rank waits for the collections of all
+		fix.Forecast = a.atMost(a.withoutIdle())
+	}
 	if line.Kind == diagnose.DeviceWait {
-		fix.Title = "wait for the device less often, and for more at once: " + line.String() + a.otherReads(line)
+		others, more := a.otherReads(line)
+		fix.Title = "wait for the device less often, and for more at once: " + line.String() + others
+		fix.Forecast = a.atMost(a.mostWithout(seconds + more))
 		fix.Notes, fix.Mind = []string{onePassEach + diagnose.ManyReadsAdvice}, readsDecide
 		if _, generates := a.verdict.Measured.LoopLines.FirstOf(diagnose.Generating); generates {
 			fix.Notes = []string{endsSeldom + diagnose.ManyReadsAdvice}
@@ -261,15 +263,22 @@ func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float
 	return fix
 }
 
-// otherReads names the program's other lines that read from the device for much of the thread's time; "" without one.
-func (a adviser) otherReads(first diagnose.LoopLine) (said string) {
+// mostWithout is the bound of a change that takes so many seconds of its time off the launching thread: no more than
+// that, and no more than the device idles. Whatever that thread is seen at for less is not why the device idles.
+func (a adviser) mostWithout(seconds float64) float64 {
+	return min(a.withoutIdle(), atRemoval(seconds/a.verdict.Measured.LoopLines.Seconds))
+}
+
+// otherReads names the program's other lines that read from the device for much of the thread's time, with their
+// seconds; "" without one.
+func (a adviser) otherReads(first diagnose.LoopLine) (said string, seconds float64) {
 	lines := a.verdict.Measured.LoopLines
 	for _, line := range lines.Lines {
 		if line.Own.File != "" && line.Own != first.Own && a.reads(line) && line.Seconds >= leastOwn*lines.Seconds {
-			said += ", and " + line.Own.String()
+			said, seconds = said+", and "+line.Own.String(), seconds+line.Seconds
 		}
 	}
-	return said
+	return said, seconds
 }
 
 // endsSeldom is advice for a program that generates one token after the other, and reads values for each.
@@ -279,6 +288,7 @@ const endsSeldom = "whether all sequences have ended: read every 16 tokens, and 
 // noCheaper are kinds of lines whose work is that of another thread or process.
 var noCheaper = []diagnose.Kind{
 	diagnose.Locking, diagnose.SaveQueue, diagnose.Pausing, diagnose.Forking, diagnose.Pickling, diagnose.Collective,
+	diagnose.Garbage,
 }
 
 // leastOwn is the share of the launching thread's time from which a line is named at all. [J]
@@ -369,7 +379,7 @@ func (a adviser) mixture(line diagnose.LoopLine, seconds float64) Fix {
 	return Fix{
 		Name: string(diagnose.LaunchBound), Title: "launch fewer, larger kernels: " + line.String(),
 		Effort: Code, Risk: NoRisk,
-		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/a.verdict.Measured.LoopLines.Seconds))),
+		Forecast: a.atMost(a.mostWithout(seconds)),
 		Notes:    []string{a.verdict.Grounds.FewerLaunches()},
 	}
 }
@@ -389,7 +399,7 @@ func (a adviser) ownMixture() []Fix {
 	}
 	return []Fix{{
 		Name: diagnose.SlowTransform, Title: "make this line cheaper: " + line.String(), Effort: Code,
-		Forecast: a.atMost(min(a.withoutIdle(), atRemoval(seconds/lines.Seconds))), Risk: riskOfLine(line.Kind),
+		Forecast: a.atMost(a.mostWithout(seconds)), Risk: riskOfLine(line.Kind),
 		Notes: []string{line.Kind.Advice()}, Mind: mindOfLine(line.Kind),
 	}}
 }
@@ -438,10 +448,9 @@ func (a adviser) ownLaunches(other float64) Fix {
 
 // fewerLaunches proposes fewer launches in the function of a line, which have taken that many seconds.
 func (a adviser) fewerLaunches(first diagnose.LoopLine, launches float64) Fix {
-	lines := a.verdict.Measured.LoopLines
 	fix := Fix{
 		Name: string(diagnose.LaunchBound), Title: "launch fewer, larger kernels, mostly from " + first.String(),
-		Effort: Code, Risk: NoRisk, Forecast: a.atMost(min(a.withoutIdle(), atRemoval(launches/lines.Seconds))),
+		Effort: Code, Risk: NoRisk, Forecast: a.atMost(a.mostWithout(launches)),
 		Notes: []string{a.verdict.Grounds.FewerLaunches()},
 	}
 	if a.verdict.Grounds.Program == diagnose.Inference {
@@ -526,7 +535,7 @@ func (a adviser) inWords() Plan {
 		Name: "input-ahead", Effort: Code,
 		Title:    "prepare the next step's input while the device works, as far as it needs no result of this one",
 		Risk:     MemoryRisk,
-		Forecast: a.atMost(min(a.atIdle(), atOverlap(a.verdict.Idle))),
+		Forecast: a.atMost(min(a.atIdle(), atOverlap(a.verdict.Idle), a.mostAhead())),
 		Notes: []string{
 			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, " +
 				"tokenising) or into launching many small kernels is unknown. \"for batch in stoker.watch(batches)\" " +
@@ -548,13 +557,35 @@ func (a adviser) inWords() Plan {
 			fix.Risk, fix.Mind = NoRisk, "whether the policy learns between two steps: then half of the actions come from an earlier one"
 		}
 	}
-	if !worthIt(fix.Forecast) { // the host's work is too long to hide: several have to do it
-		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())
+	if !worthIt(fix.Forecast) && a.mostAhead() >= leastGain { // the host's work is too long to hide: several have to do it
+		fix.Title = "prepare the input of several steps at a time, in worker processes"
+		fix.Forecast = a.atMost(min(a.atIdle(), a.mostAhead()))
 	}
 	plan := a.besideOwnLine(fix)
 	plan.Fixes = append(a.batchInputs(a.costs.Window.Samples()), plan.Fixes...)
 	return plan
 }
+
+// mostAhead is the bound of work on the input that is done ahead: no more than the launching thread is seen at work that
+// may be on the input. +Inf if it was hardly looked at.
+func (a adviser) mostAhead() float64 {
+	lines, ahead := a.verdict.Measured.LoopLines, 0.0
+	if lines.Looks < diagnose.FewLooks {
+		return math.Inf(1)
+	}
+	for _, line := range lines.Lines {
+		switch {
+		case line.Kind == diagnose.Copying: // asleep, it awaits the device's work
+			ahead += line.Seconds - line.Asleep
+		case !slices.Contains(notAhead, line.Kind):
+			ahead += line.Seconds
+		}
+	}
+	return atRemoval(ahead / lines.Seconds)
+}
+
+// notAhead are kinds of lines on which no input is prepared.
+var notAhead = slices.Concat(afterInput, ofWaiting, []diagnose.Kind{diagnose.Launching, diagnose.Acting})
 
 // severalEnvironments matches functions that step a set of environments, by how programs and libraries call them. [J]
 var severalEnvironments = regexp.MustCompile(`(?i)vec(?:tor(?:ized?)?)?_?env|(?:^|[._])envs(?:$|[._])|env_?pool`)
