@@ -85,6 +85,9 @@ func sayWhole(fix advise.Fix, v diagnose.Verdict) string {
 	if (IsOneLine(fix) || fix.Name == string(diagnose.LaunchBound)) && fix.At == "" && len(fix.Notes) > 0 {
 		text += ". " + Capitalise(fix.Notes[0])
 	}
+	if fix.Risk == advise.LearningRisk {
+		text += ". " + Capitalise(SayRisk(fix))
+	}
 	return text
 }
 

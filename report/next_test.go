@@ -81,3 +81,14 @@ func TestAKnownCauseNamesWhatTheDeviceWaitsFor(t *testing.T) {
 		}
 	}
 }
+
+// A change that alters what is learned says so where it is said first, and not only in the plan.
+func TestWhatAltersTrainingIsSaidWithIt(t *testing.T) {
+	for risk, said := range map[advise.Risk]bool{advise.LearningRisk: true, advise.MemoryRisk: false} {
+		fix := advise.Fix{Title: "more work per launch", Risk: risk, Forecast: predict.NoForecast()}
+		lead := report.LeadOf(&recording.Run{}, diagnose.Verdict{Class: diagnose.LaunchBound}, advise.Plan{Fixes: []advise.Fix{fix}}, "")
+		if strings.Contains(lead.Next, "The optimizer sees other batches") != said {
+			t.Errorf("%s: %q", risk, lead.Next)
+		}
+	}
+}
