@@ -98,12 +98,19 @@ func (a adviser) shortenOwn(plan Plan) Plan {
 	if own.Line.Own.File == "" || slices.ContainsFunc(plan.Fixes, same) {
 		return plan
 	}
-	plan.Fixes = append(plan.Fixes, Fix{
+	fix := Fix{
 		Name: string(own.Name), Title: lead.Advice(), At: own.Line.Short(),
 		Effort: Code, Risk: riskOfLine(own.Line.Kind), Mind: mindOfRow(own), Forecast: predict.NoForecast(),
 		Run:   stoker.Interval{Low: 1, Point: math.NaN(), High: atRemoval(own.Saves / all)},
 		Notes: []string{own.Line.Kind.Words() + ": " + own.Line.String()},
-	})
+	}
+	lines := a.verdict.Measured.LoopLines
+	if first := plan.Fixes; len(first) > 0 && first[0].readsLess() && lines.WorksWithWait(own.Line.Own, first[0].At) {
+		plan = a.doubtReads(plan, atRemoval(own.Saves/all)) // it reads what it works on
+		plan.Fixes = append([]Fix{fix}, plan.Fixes...)
+		return plan
+	}
+	plan.Fixes = append(plan.Fixes, fix)
 	return plan
 }
 

@@ -318,6 +318,22 @@ func (l LoopLines) SecondsOfClass(at recording.Place) (seconds float64) {
 	return seconds
 }
 
+// WorksWithWait reports whether a line works in the function that waits for the device at a place (file:line): what it
+// reads there is for that work. The function that asks a loader for batches does many things, and is none.
+func (l LoopLines) WorksWithWait(work recording.Place, waitsAt string) bool {
+	waits := false
+	for _, line := range l.Lines {
+		if !line.Own.IsInFunctionOf(work) {
+			continue
+		}
+		if slices.Contains(OfLoader, line.Kind) {
+			return false
+		}
+		waits = waits || line.Own.IsAt(waitsAt) && line.Own.Line != work.Line
+	}
+	return waits
+}
+
 // SecondsAt is the time of all that a line of the program does of one kind, by whichever function of a library.
 func (l LoopLines) SecondsAt(at LoopLine) (seconds float64) {
 	for _, line := range l.Lines {

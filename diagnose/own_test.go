@@ -64,3 +64,22 @@ func TestLoopThatNoLoaderFeeds(t *testing.T) {
 		}
 	}
 }
+
+// A wait for the device belongs to the work of its function, as that of a callback. A loop's own function does many things.
+func TestWorkThatReadsWhatItWorksOn(t *testing.T) {
+	at := func(line int, function string, kind diagnose.Kind) diagnose.LoopLine {
+		own := recording.Place{File: "/t.py", Line: line, Function: function}
+		return diagnose.LoopLine{Line: diagnose.Line{Own: own, Kind: kind}}
+	}
+	l := diagnose.LoopLines{Lines: []diagnose.LoopLine{
+		at(22, "Show.on_batch_end", diagnose.DeviceWait), at(27, "Show.on_batch_end", diagnose.Callback),
+		at(40, "main", diagnose.DeviceWait), at(41, "main", diagnose.Awaiting), at(42, "main", diagnose.Looping),
+	}}
+	for waits, want := range map[string]bool{"t.py:22": true, "t.py:40": false, "": false} {
+		for _, line := range []int{1, 4} {
+			if got := l.WorksWithWait(l.Lines[line].Own, waits); got != (want && line == 1) {
+				t.Errorf("line %d, a wait at %q: %v", l.Lines[line].Own.Line, waits, got)
+			}
+		}
+	}
+}

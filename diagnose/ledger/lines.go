@@ -411,7 +411,11 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		if edge != nil && edge.Line.Own == line.Own {
 			continue
 		}
-		if f.LoopLines.Looks >= diagnose.FewLooks && f.LoopLines.SecondsAt(line) >= least*seconds {
+		needed := least
+		if f.LoopLines.WorksWithWait(line.Own, f.Costs.SyncsAt) {
+			needed = diagnose.NamedLine
+		}
+		if f.LoopLines.Looks >= diagnose.FewLooks && f.LoopLines.SecondsAt(line) >= needed*seconds {
 			if line.Kind == diagnose.Collective {
 				line = f.followToLateRank(line)
 			}
