@@ -84,8 +84,8 @@ const (
 	// TinyCopiesAdvice is what saves many small copies.
 	TinyCopiesAdvice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
 		"pinned buffer and copy once. Scalars as Python numbers need no copy"
-	ResumeAdvice = "skip indices in place of batches (accelerate.skip_first_batches, a Subset of what is left), or resume the " +
-		"sampler at its position (StatefulDataLoader)"
+	ResumeAdvice = "skip indices in place of batches (accelerate.skip_first_batches), or resume the sampler at " +
+		"its position (StatefulDataLoader)"
 	UnusedAdvice = "leave out their samples in the data set or the sampler (a list of indices, made once of labels or " +
 		"lengths), so that no worker prepares them"
 	pinAdvice = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"

@@ -136,7 +136,7 @@ func exchanges(c *diagnose.Case) bool {
 
 // startOfBusy is the share of a run that its own work before the first step must have to lead a verdict of gpu-bound.
 // [J]
-const startOfBusy = 0.15
+const startOfBusy = 0.17
 
 // findLeadOfStart returns the start of a run, if it has some share of it, and a line of the program took most of that.
 func findLeadOfStart(l diagnose.Ledger, least float64) *diagnose.Lead {
