@@ -1,6 +1,7 @@
 """Deferred pictures: what a fed DataLoader gives is what the unchanged one gives."""
 
 import contextlib
+import copy
 import hashlib
 import io
 import itertools
@@ -9,6 +10,7 @@ import multiprocessing
 import multiprocessing.forkserver
 import multiprocessing.resource_tracker
 import os
+import pickle
 import random
 import resource
 import socket
@@ -335,12 +337,69 @@ class RecordedTest(DeferredCase):
                     self.assertEqual(torch.cat([x for x, in torch.utils.data.DataLoader(data, 2, num_workers=2)]).tolist(), [0, 1, 2, 3])
             self.assertEqual(asked, [2, 2, 2])  # with two fetches each
 
+    def test_a_data_set_that_is_gone_leaves_its_slot(self):
+        """However many a process makes, each is judged by what its workers found, and nothing of those before."""
+        with tempfile.TemporaryFile() as page:
+            self.enterContext(mock.patch.multiple(share, _page=None, _file=-1))
+            self.enterContext(mock.patch.multiple(payoff, _accounts={}, _slots=itertools.count(), _free=[], _ended=[0, 0, 0]))
+            share.use_page(page.fileno())
+            for _ in range(share.SLOTS + 9):
+                data = torch.utils.data.TensorDataset(torch.arange(4))
+                account = payoff.find_account(data, None)
+                self.assertEqual(account.read_totals(), [0] * share.WORDS)
+                payoff.Account(account.number).count_fetch(True, 1)  # in a worker
+                self.assertEqual(account.read_totals()[payoff.FETCHES], 1)
+                del data
+            self.assertEqual(payoff._count_kinds(), [share.SLOTS + 9, share.SLOTS + 9, 0])
+
+    def test_code_of_what_is_let_go_is_not_searched(self):
+        with mock.patch.object(payoff, "_accounts", {}), mock.patch.object(deferring.reach, "find_witness", mock.Mock(return_value="")) as search:
+            loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(4)))
+            account = deferring._find_account(loader)
+            account._hopeless = True
+            deferring._find_account(loader)
+        self.assertEqual(search.call_count, 1)
+
+    def test_truncated_images_may_be_loaded(self):
+        """What decodes cleanly waits as ever, whenever the flag is set; what is cut has Pillow's grey."""
+        from PIL import Image, ImageFile
+
+        out = io.BytesIO()
+        Image.effect_noise((90, 70), 80).convert("RGB").save(out, "JPEG")
+        files = [out.getvalue(), out.getvalue()[: len(out.getvalue()) // 2], out.getvalue()[:-2]]
+
+        class Files(torch.utils.data.Dataset):
+            __len__ = lambda self: 12
+            since = 12
+
+            def __getitem__(self, index):
+                ImageFile.LOAD_TRUNCATED_IMAGES = index >= self.since
+                try:
+                    return pipelines.F.to_tensor(Image.open(io.BytesIO(files[index % 4 % 3])).convert("RGB"))
+                except OSError as error:
+                    return torch.full((3, 70, 90), float(len(str(error))))
+
+        self.enterContext(mock.patch.object(ImageFile, "LOAD_TRUNCATED_IMAGES", False))
+        list(torch.utils.data.DataLoader(Files(), 3))  # the trials
+        for since in (0, 6, 12):
+            with self.subTest(since=since):
+                data, self.here.count.value = Files(), 0
+                data.since = since
+                with mock.patch.object(deferring, "_everywhere", False):
+                    alone = list(torch.utils.data.DataLoader(data, 3))
+                fed = list(torch.utils.data.DataLoader(data, 3))
+                self.assertTrue(all(map(torch.equal, fed, alone)))
+                self.assertEqual(self.here.count.value, 6)
+
     def test_said(self):
         """What was not deferred is said once, with its place."""
         with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(deferring, "_reported_needs", set()):
             list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, lambda path: len(pipelines.opened(path).resize((22, 22)).tobytes()))))
         line = __file__
         self.assertRegex(stderr.getvalue(), rf"^stoker: feed: {line}:\d+ \(PIL.Image.tobytes\) asks for the pixels of a picture, which is made there and then\n$")
+        with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(deferring, "_reported_needs", set()):
+            list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, lambda path: len(pickle.dumps(copy.copy(pipelines.opened(path).resize((22, 22))))))))
+        self.assertIn(f"stoker: feed: {line}:", stderr.getvalue())
 
 
 @unittest.skipIf(torch is None, "needs torch and torchvision")

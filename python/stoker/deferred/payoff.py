@@ -65,6 +65,12 @@ class Account:
             self._hopeless = _is_fruitless(found) or _costs_more(found)
         return self._hopeless
 
+    def find_kinds(self) -> tuple[bool, bool, bool]:
+        """Return whether it had fetches, whether these deferred something or were found fruitless, and
+        whether it was dropped after something was deferred."""
+        found = self.read_totals()
+        return found[FETCHES] > 0, _is_fruitless(found) or found[DEFERRED] > 0, self.is_hopeless() and found[DEFERRED] > 0
+
     def read_totals(self) -> list[int]:
         """Return the counts of all processes."""
         numbers = self._numbers()
@@ -102,6 +108,9 @@ def _costs_more(found: list[int]) -> bool:
 
 _accounts: dict[int, tuple[weakref.ref[Any], Account]] = {}  # by id of the data set or loader
 _slots = itertools.count()
+_free: list[int] = []  # slots of data sets that are gone
+_ended = [0, 0, 0]  # what _count_kinds counts, of these
+_owner = os.getpid()  # a forked child's data sets may go while the parent's stay
 _lock = threading.Lock()
 
 
@@ -116,11 +125,22 @@ def find_account(data: object, loader: object) -> Account:
                 seen = weakref.ref(each)
             except TypeError:
                 continue
-            number = next(_slots)
+            _end_accounts()
+            number = _free.pop() if _free else next(_slots)
             account = Account(number if number < share.SLOTS else None)
             _accounts[id(each)] = seen, account
             return account
     return Account(None)
+
+
+def _end_accounts() -> None:
+    """Free the slots of data sets that are gone: a program may make another one for each epoch. An iterator keeps its data set."""
+    for key in [key for key, (seen, _) in _accounts.items() if seen() is None and _owner == os.getpid()]:
+        account = _accounts.pop(key)[1]
+        _ended[:] = map(sum, zip(_ended, account.find_kinds()))
+        numbers = account._numbers()
+        if account.number is not None and (numbers is None or share.add_to_slot(numbers, [-each for each in numbers]) is not None):
+            _free.append(account.number)
 
 
 def are_all_hopeless() -> bool:
@@ -129,18 +149,21 @@ def are_all_hopeless() -> bool:
         return all(account.is_hopeless() for seen, account in _accounts.values() if seen() is not None)
 
 
+def _count_kinds() -> list[int]:
+    """Return how many data sets, gone ones too, are of each kind of find_kinds."""
+    with _lock:
+        return [*map(sum, zip(_ended, *(account.find_kinds() for _, account in _accounts.values())))]
+
+
 def is_silent() -> bool:
     """Whether nothing was deferred, in too few fetches for that to have been said."""
-    with _lock:
-        founds = [account.read_totals() for _, account in _accounts.values()]
-    fetched = any(found[FETCHES] for found in founds)
-    return fetched and not any(_is_fruitless(found) or found[DEFERRED] for found in founds)
+    fetched, told, _ = _count_kinds()
+    return fetched > 0 and not told
 
 
 def say_dropped() -> str:
     """Say how many data sets were dropped after some pictures were deferred; "" if none."""
-    with _lock:
-        gone = sum(account.is_hopeless() and account.read_totals()[DEFERRED] > 0 for _, account in _accounts.values())
+    gone = _count_kinds()[2]
     return f"let go after the first pictures, as feeding costs no less: {gone} of the data sets, not counted from there on" if gone else ""
 
 
