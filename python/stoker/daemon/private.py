@@ -126,7 +126,7 @@ def node() -> str:
     """Return a name of this machine or container since its start: many machines may share a home."""
     said = [socket.gethostname()]
     with contextlib.suppress(OSError):
-        with open("/proc/sys/kernel/random/boot_id") as file:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             said.append(file.read())
         said.append(os.readlink("/proc/self/ns/pid"))
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:8]

@@ -25,6 +25,7 @@ from .deaths import Silence, patience
 from .private import Shared, lock, node, peer, reach
 from .private import place as private_place
 from .ring import Fence, Loans, Ring
+from .sockets import Socket, pair
 
 if TYPE_CHECKING:
     import numpy as np
@@ -221,7 +222,7 @@ class Daemon:
         self._end = weakref.finalize(self, _release_daemon, self.connection, process, self.log, place is None)
 
     def _start_private(self) -> tuple[Connection, subprocess.Popen[bytes]]:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = pair()
         connection = Connection(ours)
         with theirs:
             try:
@@ -274,7 +275,7 @@ class Daemon:
                 raise Gone(f"{error}{self.last_words()}") from error
         if got[0].get("type") != "connected" or len(got[1]) != 1:
             raise Gone(f"stoker feed gave no connection: {got[0]}")
-        return Connection(socket.socket(fileno=got[1][0]))
+        return Connection(Socket(fileno=got[1][0]))
 
     def last_words(self) -> str:
         """Return the daemon's last words, as the end of a sentence."""
@@ -312,7 +313,7 @@ def _end_hung() -> None:
 
 def _kill_stopped(process: subprocess.Popen[bytes]) -> None:
     """Kill a process that is stopped: it cannot notice that its trainer has gone."""
-    with contextlib.suppress(OSError), open(f"/proc/{process.pid}/stat") as file:
+    with contextlib.suppress(OSError), open(f"/proc/{process.pid}/stat", encoding="utf-8", errors="replace") as file:
         if process.poll() is None and file.read().rsplit(")", 1)[1].split()[0] in "Tt":
             process.kill()
 
@@ -437,7 +438,7 @@ def _connect_living(place: str) -> Connection | None:
 
 
 def _connect(place: str) -> socket.socket | None:
-    end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    end = Socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         with reach(place) as name:
             end.connect(name)
@@ -450,7 +451,7 @@ def _connect(place: str) -> socket.socket | None:
     return end
 
 
-def meeting_place(job: str) -> str | None:
+def meeting_place(job: str, tell: Callable[[str], None] = warn) -> str | None:
     """Return the path of the socket of a job's ranks on this node.
 
     None: no folder is private to this user, so the ranks cannot share a daemon.
@@ -458,7 +459,7 @@ def meeting_place(job: str) -> str | None:
     try:
         return os.path.join(private_place(), f"{job}-{node()}.sock")
     except Shared as error:
-        warn(
+        tell(
             f"the ranks of this node cannot share a daemon, each has one of its own (num_workers= says with "
             f"how many threads): {error}"
         )

@@ -31,7 +31,7 @@ import torch.utils.data._utils as loading
 from .. import _limits
 from .._place import here
 from .._verbs import StokerError
-from .._warning import say, say_once, warn
+from .._warning import say, say_once
 from ..daemon.deaths import Deaths, patience
 from ..daemon.session import (
     NOW,
@@ -42,6 +42,7 @@ from ..daemon.session import (
     daemon_of,
     meeting_place,
 )
+from ..daemon.sockets import Socket, pair
 from ..handover import receiving
 from ..handover.workers import handing_over
 from ..remote.iterators import choose_cluster, in_cluster, say_why_here
@@ -205,14 +206,8 @@ def _wrap_single_init(original: Callable[..., None]) -> Any:
 def _find_account(loader: torch.utils.data.DataLoader[Any]) -> payoff.Account:
     """Return the account of a loader's data set. Its code is searched again for a witness."""
     account = payoff.find_account(loader.dataset, loader)
-    account.witness = reach.find_witness(loader.dataset, loader.collate_fn, loader.worker_init_fn)
-    return account
-
-
-def _make_account(fetcher: loading.fetch._BaseDatasetFetcher) -> payoff.Account:
-    """Make an account in a worker for a data set that the trainer had no account of."""
-    account = payoff.Account(None)
-    account.witness = reach.find_witness(fetcher.dataset, fetcher.collate_fn)
+    if not account.is_hopeless():  # the search may take longer than a short epoch
+        account.witness = reach.find_witness(loader.dataset, loader.collate_fn, loader.worker_init_fn)
     return account
 
 
@@ -320,7 +315,7 @@ class _Supply:
     """The trainer's end: sends each worker of an iterator a connection, and another after a loss."""
 
     def __init__(self, count: int) -> None:
-        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(count)]
+        pairs = [pair() for _ in range(count)]
         self.theirs = [theirs for _, theirs in pairs]
         self._ours = [Connection(ours) for ours, _ in pairs]  # as Connections, which a forked child closes
         self._numbers = {ours.fileno(): number for number, (ours, _) in enumerate(pairs)}
@@ -329,10 +324,6 @@ class _Supply:
             self._poll.register(ours, select.POLLIN)
         # else workers that import Pillow ask
         self._asking = set(range(count)) if pictures.is_pillow_imported() else set()
-
-    def __del__(self) -> None:
-        for ours in getattr(self, "_ours", ()):  # else Python may print a ResourceWarning
-            ours.close()
 
     def serve(self) -> None:
         """Answer the workers that have asked for a connection. If none has, this is one system
@@ -385,7 +376,7 @@ class _WorkerConnections:
                 if not word:
                     break
                 self._generation = word
-                found = socket.socket(fileno=int.from_bytes(rights[0][2], sys.byteorder)) if rights else None
+                found = Socket(fileno=int.from_bytes(rights[0][2], sys.byteorder)) if rights else None
         if not self._generation and not self._asked:  # the trainer expected no pictures and sent none
             self._asked = True
             self.report_loss(False)
@@ -497,7 +488,7 @@ def _make_loop(
     if share is not None:
         _share.use_page(share.detach())
     loop = getattr(importlib.import_module(home[0]), home[1])
-    return _Loop([socket.socket(fileno=end.detach()) for end in ends], patience, loop, False, home, slot, witness)
+    return _Loop([Socket(fileno=end.detach()) for end in ends], patience, loop, False, home, slot, witness)
 
 
 def _wrap_fetch(original: Callable[..., Any]) -> Any:
@@ -505,7 +496,9 @@ def _wrap_fetch(original: Callable[..., Any]) -> Any:
     def fetch(self: Any, index: object) -> Any:
         account = vars(self).get("_stoker")
         if account is None and loading.worker.get_worker_info() is not None:
-            account = self._stoker = _worker or _make_account(self)
+            account = self._stoker = _worker
+            if account is None and _steps:  # the trainer defers nothing of this data set
+                _stop_if_useless()
         if account is None or Recording.now is not None:  # a data set may itself iterate a loader
             return original(self, index)
         return run_fetch(self, account, lambda: _fetch_gathering(self, original, index), len(index) if isinstance(index, list) else 1)
@@ -769,7 +762,7 @@ def _open_connections(count: int, job: str | None = None) -> list[socket.socket]
         return []
     if why := _find_obstacle():
         _lost = True
-        warn(f"pictures are made by the workers, as without stoker: {why}")
+        say(f"pictures are made by the workers, as without stoker: {why}")
         return []
     for _ in range(2):  # twice: the daemon may have just ended
         if not _ensure_daemon(job):
@@ -802,7 +795,7 @@ def _ensure_daemon(job: str | None) -> bool:
     job = job or place.job()
     try:
         _daemon = daemon_of(
-            None if job is None else meeting_place(job + "-pictures"), place.local_world, Wait(math.inf, say), False
+            None if job is None else meeting_place(job + "-pictures", say_once), place.local_world, Wait(math.inf, say), False
         )
     except (StokerError, OSError) as error:
         say_once(f"pictures are made by Pillow for now: {error}")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .._limits import find_lack
+from ..daemon.sockets import Socket, pair
 from . import receiving, sending
 from .memory import Memory, find_memory, set_memory
 
@@ -60,10 +61,10 @@ def _pairs(count: int) -> list[tuple[socket.socket, socket.socket]]:
     pairs: list[tuple[socket.socket, socket.socket]] = []
     try:
         for _ in range(count):
-            pairs.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            pairs.append(pair())
     except OSError:  # no descriptor is left
-        for pair in pairs:
-            for end in pair:
+        for ends in pairs:
+            for end in ends:
                 end.close()
         return []
     return pairs
@@ -115,4 +116,4 @@ def _make_loop(loop: Callable[..., None] | None, home: tuple[str, str], ends: li
     if loop is None:
         __import__(home[0])
         loop = getattr(sys.modules[home[0]], home[1])
-    return _Loop(loop, home, [socket.socket(fileno=end.detach()) for end in ends], key, [])
+    return _Loop(loop, home, [Socket(fileno=end.detach()) for end in ends], key, [])

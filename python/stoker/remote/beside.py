@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .._warning import say, say_once
+from ..daemon.sockets import pair
 from ..handover.lease import lease
 from ..handover.lending import HEAD, POPULATE
 from . import here
@@ -80,7 +81,7 @@ class Driver(Child):
     END = "Ray's driver beside this program ended"
 
     def __init__(self, address: str) -> None:
-        self._rights, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._rights, theirs = pair()
         self._maps: dict[int, mmap.mmap] = {}
         self._shared: set[int] = set()
         patience = {} if address == LOCAL or _PATIENT in os.environ else {_PATIENT: _FOR_EVER}

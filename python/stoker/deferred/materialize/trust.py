@@ -189,7 +189,7 @@ def _write_cache(key: str, left: set[str]) -> None:
     with contextlib.suppress(OSError):
         descriptor, path = tempfile.mkstemp(dir=folder)
         try:
-            with open(descriptor, "w") as file:
+            with open(descriptor, "w", encoding="utf-8") as file:
                 json.dump({"key": key, "left": sorted(left)}, file)
             os.replace(path, os.path.join(folder, key))
         except BaseException:
