@@ -358,6 +358,33 @@ if __name__ == "__main__":
         self.hold_equal(errors % "raise ValueError('no such sample')")
         self.hold_equal(errors % "time.sleep(1); os.kill(os.getpid(), signal.SIGKILL)")
 
+    def test_workers_leave_an_iterator_that_raised_alone(self):
+        """It lives on in a cycle with its traceback. A worker that collects it prints nothing, and ends nobody's workers."""
+        body = """
+class Bad(Dataset):
+    def __init__(self, at):
+        self.at = at
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        gc.collect()
+        if i == self.at:
+            raise ValueError("no such sample")
+        return large(i, 20000)
+
+if __name__ == "__main__":
+    import gc
+    gc.disable()
+    for at in (5, 5, 9):
+        try:
+            print([describe(batch) for batch in DataLoader(Bad(at), batch_size=2, num_workers=2)], flush=True)
+        except ValueError:
+            print("raised")
+"""
+        fed = self.run_program(body, fed=True)
+        self.assertEqual(fed.stdout.count("raised"), 2, fed.stderr)
+        self.assertNotIn("AssertionError", fed.stderr)
+
     def test_a_part_of_each_batch_that_is_kept_keeps_no_rooms(self):
         """Labels of a whole epoch, while the pictures are dropped: their memory is not held by the labels."""
         fed = self.hold_equal(

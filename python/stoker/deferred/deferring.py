@@ -44,7 +44,7 @@ from ..daemon.session import (
 )
 from ..daemon.sockets import Socket, pair
 from ..handover import receiving
-from ..handover.workers import handing_over
+from ..handover.workers import handing_over, leave_to_trainer
 from ..remote.iterators import choose_cluster, in_cluster, say_why_here
 from . import further, nodes, payoff, reach, stream
 from .materialize import trust
@@ -429,6 +429,7 @@ class _Loop:
 
     def __call__(self, *args: Any) -> None:
         global _worker, _number
+        leave_to_trainer()
         _name_trainer()
         if self._is_orphan():
             return

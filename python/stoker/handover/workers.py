@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import os
 import socket
@@ -86,6 +87,7 @@ class _Loop:
         return _make_loop, (loop, self._home, ends, self._key)
 
     def __call__(self, *args: Any) -> None:
+        leave_to_trainer()
         given = inspect.signature(self._loop).bind(*args)
         number, queue = given.arguments.get("worker_id"), given.arguments.get("data_queue")
         for other, end in enumerate(self._ends):
@@ -98,6 +100,33 @@ class _Loop:
             _allocate_in_rooms()
             given.arguments["data_queue"] = sending.Queue(queue, self._ends[number], self._key, number, memory, self._home[0].startswith("torchdata"))
         self._loop(*given.args, **given.kwargs)
+
+
+def leave_to_trainer() -> None:
+    """Have a worker's collections of garbage leave the trainer's iterators alone.
+
+    One that raised is in a cycle with its traceback. PyTorch would end its workers, which are no
+    children of this process, and print an AssertionError: at a moment that our own objects shift.
+    """
+    for module, name in _ITERATORS:
+        kind = getattr(sys.modules.get(module), name, None)
+        if kind is not None and not hasattr(kind.__del__, "__wrapped__"):
+            kind.__del__ = _wrap_del(kind.__del__)
+
+
+_ITERATORS = (
+    ("torch.utils.data.dataloader", "_MultiProcessingDataLoaderIter"),
+    ("torchdata.stateful_dataloader.stateful_dataloader", "_StatefulMultiProcessingDataLoaderIter"),
+)
+
+
+def _wrap_del(original: Callable[[Any], None]) -> Any:
+    @functools.wraps(original)
+    def __del__(self: Any) -> None:
+        if all(getattr(worker, "_parent_pid", os.getpid()) == os.getpid() for worker in vars(self).get("_workers", ())):
+            original(self)
+
+    return __del__
 
 
 def _allocate_in_rooms() -> None:
