@@ -90,6 +90,21 @@ if __name__ == "__main__":
     print(main())
 """
 
+OPENCV = """
+import os, sys, numpy, torch
+sys.modules["cv2"] = type(sys)("cv2")  # what it reads is no picture of ours
+from torch.utils.data import DataLoader, Dataset
+
+class Data(Dataset):
+    def __len__(self):
+        return 48
+    def __getitem__(self, index):
+        return torch.from_numpy(numpy.full((40, 40, 3), index))
+
+print(sum(1 for workers in (0, 1, 2) for batch in DataLoader(Data(), 3, num_workers=workers)), "PIL" not in sys.modules, sum("stoker-feed-stderr" in os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{name}")))
+"""
+
+
 @unittest.skipIf(torchvision is None, "needs torch and torchvision")
 @unittest.skipUnless(os.path.exists(BINARY), "needs bin/stoker (make build)")
 class UnseenTest(unittest.TestCase):
@@ -134,6 +149,12 @@ class UnseenTest(unittest.TestCase):
         alone, fed = (self.run_script(script, way=way, options=("-X", "dev", "-X", "warn_default_encoding", "-W", "error::ResourceWarning", "-W", "error:::_stoker")) for way in ((), ("feed", "--")))
         self.assertEqual(fed[0], alone[0])
         self.assertEqual([line for line in fed[1].splitlines() if not line.startswith("stoker: feed: ")], alone[1].splitlines())
+
+    def test_opencv_alone(self):
+        """Nothing of ours is loaded for pictures that OpenCV reads, neither Pillow nor a daemon."""
+        printed, said = self.run_script(OPENCV)
+        self.assertEqual(printed.split(), ["48", "True", "0"])
+        self.assertIn("no picture of the first batches can wait", said)
 
     def test_torchscript_and_inspect(self):
         """Between batches, and within a fetch, of the loop itself and of a worker."""

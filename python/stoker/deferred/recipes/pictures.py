@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib.util
 import operator
 import os
 import sys
@@ -531,14 +530,8 @@ PILLOW_OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def is_pillow_imported() -> bool:
-    """Whether the program has imported Pillow, or OpenCV with Pillow installed, which then gets
-    imported."""
-    if "PIL.Image" in sys.modules:
-        return True
-    if "cv2" not in sys.modules or importlib.util.find_spec("PIL") is None:
-        return False
-    importlib.import_module("PIL.Image")
-    return True
+    """Whether the program has imported Pillow. What it reads by another library is not deferred."""
+    return "PIL.Image" in sys.modules
 
 
 _load_file: Callable[[Any], Any] | None = None  # Pillow's own ImageFile.load, once it is patched
