@@ -389,6 +389,7 @@ class RecordedTest(DeferredCase):
                     alone = list(torch.utils.data.DataLoader(data, 3))
                 fed = list(torch.utils.data.DataLoader(data, 3))
                 self.assertTrue(all(map(torch.equal, fed, alone)))
+                self.assertEqual([batch._version for batch in fed], [batch._version for batch in alone])
                 self.assertEqual(self.here.count.value, 6)
 
     def test_said(self):

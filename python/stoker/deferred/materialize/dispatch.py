@@ -223,7 +223,7 @@ class _Batch:
             place, shared = self._allocate(plan.shape, dtype, in_batch)
         parts = [
             functools.partial(there.copy_, part) if isinstance(part, torch.Tensor) else self.add(part, there, shared)
-            for part, there in zip(plan.parts, place.unbind())
+            for part, there in zip(plan.parts, place.data.unbind())  # what is written there counts as no change of the batch
         ]
 
         def value() -> torch.Tensor:
