@@ -72,24 +72,6 @@ def scripts():
 """
 
 
-WARNED = """
-class Named(Data):
-    def __getitem__(self, index):
-        return super().__getitem__(index)[0].sum() * 0, torch.zeros(9000), index
-
-if __name__ == "__main__":
-    kept = []
-    for context in ("fork", "spawn"):
-        loader = DataLoader(Named(), 4, num_workers=1, multiprocessing_context=context, persistent_workers=context == "spawn")
-        print([batch[2].tolist() for _ in range(2) for batch in loader])
-        batches = iter(loader)
-        print(next(batches)[2].tolist())
-        if context == "fork":
-            kept.append(batches)
-    del loader, batches
-    print(main())
-"""
-
 OPENCV = """
 import os, sys, numpy, torch
 sys.modules["cv2"] = type(sys)("cv2")  # what it reads is no picture of ours
@@ -112,13 +94,13 @@ class UnseenTest(unittest.TestCase):
         leash.hold(self)
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
-    def run_script(self, script, *words, way=("feed", "--"), options=("-W", "ignore")):
+    def run_script(self, script, *words, way=("feed", "--")):
         """What a script prints, and what is said of its feeding."""
         path = os.path.join(self.folder, "train.py")
         with open(path, "w") as file:
             file.write(script)
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"STOKER_FEED_ALWAYS": "1"}
-        done = subprocess.run([*([BINARY, *way] if way else []), sys.executable, *options, path, *words], cwd=self.folder, env=environment, capture_output=True, text=True)
+        done = subprocess.run([*([BINARY, *way] if way else []), sys.executable, "-W", "ignore", path, *words], cwd=self.folder, env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout, done.stderr
 
@@ -142,13 +124,6 @@ class UnseenTest(unittest.TestCase):
                 printed, said = self.run_script(script)
                 self.assertEqual(printed.strip(), "42" if own else "None")
                 self.assertIn("12 of 12 pictures whole", said)
-
-    def test_no_warning_of_ours(self):
-        """However workers start and iterators end, also where warnings are errors."""
-        script = LOADER + WARNED
-        alone, fed = (self.run_script(script, way=way, options=("-X", "warn_default_encoding", "-W", "error::ResourceWarning", "-W", "error:::_stoker")) for way in ((), ("feed", "--")))
-        self.assertEqual(fed[0], alone[0])
-        self.assertEqual([line for line in fed[1].splitlines() if not line.startswith("stoker: feed: ")], alone[1].splitlines())
 
     def test_opencv_alone(self):
         """Nothing of ours is loaded for pictures that OpenCV reads, neither Pillow nor a daemon."""
