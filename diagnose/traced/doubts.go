@@ -52,7 +52,7 @@ func (t *filler) describeStrays() string {
 			longest = s
 		}
 	}
-	if float64(more) < straysMatter*float64(more+t.kernels.Time) {
+	if longest.Work < 0 || float64(more) < straysMatter*float64(more+t.kernels.Time) {
 		return ""
 	}
 	n := len(t.kernels.Strays)
