@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -209,6 +210,38 @@ func TestNothingAheadOfCollections(t *testing.T) {
 		got := slices.ContainsFunc(fixes, func(f Fix) bool { return f.Name == "input-ahead" && f.Forecast.Speedup.High < 1.5 })
 		if got != ahead || len(fixes) == 0 {
 			t.Errorf("%s: %+v", kind, fixes)
+		}
+	}
+}
+
+// What is logged is read of the device: logging less often saves the wait for it as well.
+func TestLogsAreWorthTheirReads(t *testing.T) {
+	for kind, want := range map[diagnose.Kind]float64{diagnose.Logging: 1.6, diagnose.HostCode: 1.4} {
+		a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Idle: 0.37}}
+		logs := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 1, Function: "add_histogram"}, Kind: kind}
+		wait := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 2, Function: "step"}, Kind: diagnose.DeviceWait}
+		a.verdict.Measured.LoopLines = diagnose.LoopLines{Seconds: 10, Looks: 400, Lines: []diagnose.LoopLine{
+			{Line: wait, Seconds: 6.4, Asleep: 6.4}, {Line: logs, Seconds: 2.8},
+		}}
+		if fixes := a.ownLine(); len(fixes) != 1 || math.Abs(fixes[0].Forecast.Speedup.High-want) > 0.05 {
+			t.Errorf("%s: %+v", kind, fixes)
+		}
+	}
+}
+
+// A function that averages weights, and has most of the launching thread's work, is advised before a graph of the model.
+func TestWeightsAreAveragedAtOnce(t *testing.T) {
+	for function, want := range map[string]int{"update_momentum": 1, "forward": 0} {
+		place := func(function string) recording.Place {
+			return recording.Place{File: "/a.py", Line: 1, Function: function}
+		}
+		launch := diagnose.Line{Own: place(function), Call: recording.Place{File: "torch/a.py", Function: "launch"}, Kind: diagnose.Launching}
+		a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Class: diagnose.LaunchBound, Idle: 0.5}}
+		a.verdict.Measured.LoopLines = diagnose.LoopLines{Seconds: 10, Looks: 400, Lines: []diagnose.LoopLine{
+			{Line: launch, Seconds: 6}, {Line: diagnose.Line{Own: place("update_momentum"), Kind: diagnose.Averaging}, Seconds: 2},
+		}}
+		if fixes := a.averageAtOnce(); len(fixes) != want {
+			t.Errorf("most launches come from %s: %+v", function, fixes)
 		}
 	}
 }

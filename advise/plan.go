@@ -242,6 +242,9 @@ func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float
 		Forecast: a.atMost(a.mostWithout(seconds)),
 		Notes:    []string{line.Kind.Advice()}, Kind: line.Kind, Mind: mindOfLine(line.Kind),
 	}
+	if slices.Contains(ofReads, line.Kind) && a.verdict.Measured.LoopLines.SecondsOf(diagnose.DeviceWait) > 0 {
+		fix.Forecast = a.atMost(a.withoutIdle()) // what is not logged is not read of the device either
+	}
 	p := a.run.FindProcess(a.costs.Window.PID)
 	if line.Kind == diagnose.Garbage && p != nil && p.World > 1 { // each rank waits for the collections of all
 		fix.Forecast = a.atMost(a.withoutIdle())
@@ -262,6 +265,9 @@ func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float
 	}
 	return fix
 }
+
+// ofReads are kinds of work on values that are read of the device to show or to keep them.
+var ofReads = []diagnose.Kind{diagnose.Logging, diagnose.Metrics, diagnose.Plotting}
 
 // mostWithout is the bound of a change that takes so many seconds of its time off the launching thread: no more than
 // that, and no more than the device idles. Whatever that thread is seen at for less is not why the device idles.

@@ -54,8 +54,35 @@ func (a adviser) proposeTraced(plan *Plan) {
 	}
 	sort.SliceStable(fixes,
 		func(i, j int) bool { return fixes[i].Forecast.Speedup.High > fixes[j].Forecast.Speedup.High })
-	plan.Fixes = append(plan.Fixes, fixes...)
+	plan.Fixes = slices.Concat(a.averageAtOnce(), plan.Fixes, fixes)
 	slices.SortStableFunc(plan.Fixes, func(f, g Fix) int { return cmp.Compare(a.learns(f), a.learns(g)) })
+}
+
+// averageAtOnce proposes to average all weights at once, if the function that averages them has most of a launching
+// thread's work: no graph of the model holds those kernels.
+func (a adviser) averageAtOnce() []Fix {
+	lines := a.verdict.Measured.LoopLines
+	if a.verdict.Class != diagnose.LaunchBound || lines.Looks < diagnose.FewLooks {
+		return nil
+	}
+	average, found := lines.FirstOf(diagnose.Averaging)
+	if !found || average.Own.File == "" {
+		return nil
+	}
+	seconds, works := 0.0, 0.0
+	for _, line := range lines.Lines {
+		if line.Kind.IsWait() {
+			continue
+		}
+		works += line.Seconds
+		if line.Own.IsInFunctionOf(average.Own) {
+			seconds += line.Seconds
+		}
+	}
+	if seconds < mostlyLaunches*works {
+		return nil
+	}
+	return []Fix{a.cheaperLine("make this line cheaper: ", average, seconds)}
 }
 
 // leastBusy is the bound of a live run's gain below which the device is busy enough. [J] Idle time is all that is known

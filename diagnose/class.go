@@ -251,7 +251,8 @@ var Classes = []Word{
 		string(WaitsOutside),
 		"the program waits for something outside of the job (requests, a timer, an answer over the network), and " +
 			"nothing of the job works meanwhile",
-		"faster input changes nothing: give this GPU more requests, or other work beside them",
+		"if it is asked: faster input changes nothing, give this GPU more requests, or other work beside them. If it asks, as a " +
+			"service: for several things at once, or for the next one while the device works",
 	},
 	{string(NotTraining), "no step over a DataLoader and no work on a GPU, or no Python program at all", ""},
 	{

@@ -318,9 +318,10 @@ var kindWords = map[Kind][2]string{
 			"of the device is for all of them. More of them than now change in which order experience comes",
 	},
 	Rewarding: {
-		"rewards are computed on the host",
-		"all completions at a time in worker processes (multiprocessing.Pool), each as soon as it is there, while the device " +
-			"generates the next ones. Texts that come again: functools.lru_cache",
+		"rewards are computed on the host, or asked for",
+		"all completions at a time: in one request, or several requests at once, where a server rewards them, in worker " +
+			"processes (multiprocessing.Pool) where this program does. Each as soon as it is there, while the device generates " +
+			"the next ones. Texts that come again: functools.lru_cache",
 	},
 	Growing: {
 		"an array is made longer by a piece, and copied whole each time",
@@ -328,10 +329,11 @@ var kindWords = map[Kind][2]string{
 			"full size from the start. A sum or a count needs no piece kept",
 	},
 	OfLists: {
-		"arrays or tensors are made of lists, element by element",
+		"arrays or tensors are made, of lists or of other arrays",
 		"make arrays once, before training, of what is the same each time (columns of a table, targets), and index them. " +
 			"numpy.stack(arrays), then torch.from_numpy, copies each at once, and a list of arrays handed to torch.tensor is " +
-			"walked through. What each step needs on the device: kept there",
+			"walked through. What is read of a file or copied for a step: ahead of it, in a thread or a worker. What each step " +
+			"needs on the device: kept there",
 	},
 	Unpacking: {
 		"values are taken out of arrays or tensors as numbers of Python, or read from the device",

@@ -179,3 +179,32 @@ func TestCopiesStandOut(t *testing.T) {
 		}
 	}
 }
+
+// A thread that waits for the device, and works a little at many lines meanwhile, is held by the device. A function
+// that has half of the idle time is named instead.
+func TestHeldInsteadOfSpreadWork(t *testing.T) {
+	line := func(function string, kind diagnose.Kind, share float64) diagnose.LoopLine {
+		l := diagnose.LoopLine{Seconds: 30 * share}
+		l.Kind, l.Own = kind, recording.Place{File: "/train.py", Line: 41, Function: function}
+		l.Share = stoker.Interval{Low: share * 0.8, Point: share, High: share * 1.2}
+		return l
+	}
+	of := diagnose.NewCase()
+	of.Idle = 0.3
+	for work, want := range map[float64]bool{0.1: true, 0.2: false} {
+		of.LoopLines = diagnose.LoopLines{Looks: 150, Seconds: 30, Lines: []diagnose.LoopLine{
+			line("index", diagnose.DeviceWait, 0.7), line("prepare", diagnose.HostCode, work), line("step", diagnose.HostCode, 0.05),
+		}}
+		if held := heldInstead(of); (held != nil) != want {
+			t.Errorf("a function works %v of the time: %v", work, held)
+		}
+	}
+	of.LoopLines.Lines[1].Seconds, of.SeveralRanks = 3, true
+	if held := heldInstead(of); held != nil {
+		t.Errorf("ranks may wait for each other: %v", held)
+	}
+	of.Findings = []diagnose.Finding{{Name: diagnose.FindingInterpreterLock, Share: 0.3}}
+	if held := heldInstead(of); len(held) != 1 || held[0].Signal != diagnose.SignalInterpreter {
+		t.Errorf("the interpreter lock: %v", held)
+	}
+}

@@ -42,6 +42,9 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	if class, evidence := standsOut(c); v.Class == diagnose.Unknown && v.Lead == nil && evidence != nil {
 		v.Class, v.Evidence = class, evidence
 	}
+	if v.Class == diagnose.CPUBound && v.Lead == nil {
+		v.Evidence = append(heldInstead(c), v.Evidence...)
+	}
 	if evidence := restarting(c); evidence != nil {
 		v.Class, v.Evidence, v.Lead = diagnose.CPUBound, evidence, nil
 		v.Most = 1 / (1 - min(c.Restarts.Share, mostRestarts))

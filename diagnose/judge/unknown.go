@@ -245,7 +245,8 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 
 // ofAnswers are kinds of lines on which a thread sleeps until something else than its device answers.
 var ofAnswers = []diagnose.Kind{
-	diagnose.Uploading, diagnose.Queries, diagnose.Subprocess, diagnose.Disk, diagnose.Locking,
+	diagnose.Uploading, diagnose.Queries, diagnose.Subprocess, diagnose.Disk, diagnose.Locking, diagnose.Rewarding,
+	diagnose.Logging,
 }
 
 // heldByAnswer returns the evidence that the launching thread of a run without steps sleeps for an answer at one line
@@ -310,6 +311,29 @@ func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 		"the launching thread waits for the device in %s of its stack samples at %s: at each such wait nothing else "+
 			"is queued, and the device idles until the host has launched again, %s of the time",
 		diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
+}
+
+// heldInstead returns the evidence that a launching thread, which seems to work while the device idles, is held
+// instead: by the interpreter lock, or by the device, behind which its work could hide.
+func heldInstead(c *diagnose.Case) []diagnose.Evidence {
+	for _, f := range c.Findings {
+		if f.Name == diagnose.FindingInterpreterLock {
+			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalInterpreter, "%s", f.Text)
+		}
+	}
+	if c.SeveralRanks || worksAtLine(c) {
+		return nil
+	}
+	return heldAtLine(c)
+}
+
+// worksAtLine reports whether one function of the program works for half of the device's idle time: it could be made
+// cheaper. Else the host's work is spread out, and could hide behind the device's.
+func worksAtLine(c *diagnose.Case) bool {
+	_, most := diagnose.BusiestFunction(c.LoopLines.Lines, func(line diagnose.LoopLine) bool {
+		return line.Own.File != "" && line.Kind != diagnose.DeviceWait
+	})
+	return most >= c.Idle/2*c.LoopLines.Seconds
 }
 
 // heldAtLines returns the same evidence of the program's lines that are each worth a word.

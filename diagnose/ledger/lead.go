@@ -83,7 +83,9 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 			lead.Every = c.Costs.Rare.Every
 		}
 	}
-	if lead.Name == diagnose.RowBetween && !(lead.Every > 1) {
+	// a value that is logged is read, too: both waits go
+	logs := slices.Contains(ofLogs, lead.Line.Kind) && c.Costs.SyncsAt != ""
+	if lead.Name == diagnose.RowBetween && !(lead.Every > 1) && !logs {
 		lead.Most = min(lead.Most, mostOfLine(c.LoopLines, lead.Line))
 	}
 	if class == diagnose.Neighbour && c.Costs.Others > 0 {

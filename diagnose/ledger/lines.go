@@ -405,7 +405,7 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 	}
 	for _, line := range f.LoopLines.Lines {
 		if f.isSaved(line) || slices.Contains(beside, line.Kind) || line.Own.IsAt(f.Costs.SyncsAt) ||
-			sync.Kind != "" && slices.Contains(ofLogs, line.Kind) {
+			sync.Kind != "" && slices.Contains(ofLogs, line.Kind) && f.LoopLines.SecondsAt(line) < mostlyWork*seconds {
 			continue
 		}
 		if edge != nil && edge.Line.Own == line.Own {

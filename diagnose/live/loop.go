@@ -158,10 +158,10 @@ func (l filler) awaitsOwnProcess() bool {
 }
 
 // ownWaits are kinds of lines whose waits are the program's own, unlike those for requests.
-var ownWaits = append([]diagnose.Kind{diagnose.Disk, diagnose.Subprocess}, ofEnvironments...)
+var ownWaits = append([]diagnose.Kind{diagnose.Disk, diagnose.Subprocess}, ofOthers...)
 
 // shareOfOwnWait is the share of the launching thread's time in which it waits on a line that reads or writes files,
-// runs a program, or steps an environment; 0 if that is little.
+// runs a program, steps an environment, logs or asks for rewards; 0 if that is little.
 func (l filler) shareOfOwnWait() float64 {
 	asleep := 0.0
 	for _, line := range l.LoopLines.Lines {
@@ -266,6 +266,6 @@ func (l filler) askAwaiting(w whereabouts) diagnose.Quantity {
 	}
 	return diagnose.AskShare("Does the launching thread wait while nothing of the job works?", away,
 		diagnose.AwayWhileIdle, "a program on another machine that is waited for looks the same as a request").
-		WithEvidence(away, "ratio", "thread.state", "%s", w).
+		WithEvidence(away, "ratio", "thread.state", "%s", l.LaunchThreadTime).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 }

@@ -15,11 +15,11 @@ import (
 // function that call the same are one, which has the number of the most frequent.
 func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopLines {
 	stacks, looks := run.FetchStacks(from, to, recording.Loading{PID: pid, Outside: true})
-	all := diagnose.LoopLines{Looks: looks}
+	all, awaits := diagnose.LoopLines{Looks: looks}, awaitsOf(stacks)
 	type key struct{ file, function, call, name string }
 	places, evaluations := map[key]int{}, map[recording.Place]float64{}
 	for _, s := range stacks {
-		if all.Seconds += s.Seconds; awaitsInterpreter(s) {
+		if all.Seconds += s.Seconds; awaits(s) {
 			all.Locked += s.Seconds
 		}
 		if len(s.Places) == 0 || from > 0 && imports(s) {
@@ -355,7 +355,7 @@ func kindOfState(s recording.Stack, takes bool) diagnose.Kind {
 		return diagnose.Locking
 	case s.Awaits == recording.AwaitsDisk:
 		return diagnose.Disk
-	case s.Asleep && slices.Contains(ofEnvironments, kindOfNames(s.Places)):
+	case s.Asleep && slices.Contains(ofOthers, kindOfNames(s.Places)):
 		return kindOfNames(s.Places)
 	case s.Asleep:
 		return cmp.Or(loopWaits[nameKind(s.Places, waitNames)], diagnose.Pausing)
@@ -369,6 +369,9 @@ func kindOfState(s recording.Stack, takes bool) diagnose.Kind {
 
 // ofEnvironments are kinds of work of an environment, which waits where its simulator is another program.
 var ofEnvironments = []diagnose.Kind{diagnose.Simulating, diagnose.Rendering}
+
+// ofOthers are kinds of what a program lets others do and waits for: those, and a service that logs or that rewards.
+var ofOthers = append([]diagnose.Kind{diagnose.Logging, diagnose.Rewarding}, ofEnvironments...)
 
 // awaitsSave matches functions that wait for a checkpoint, by how programs call them and their classes. [J]
 var awaitsSave = regexp.MustCompile(`(?i)checkpoint|ckpt|(?:^|[._])sav(?:e|er|ing)(?:$|[._])`)
@@ -404,7 +407,7 @@ var byName = []nameRow{
 		`(?:re)?(?:load|read|parse|poll|check|refresh)_?(?:config|cfg|settings|hparams|hyper_?params|yaml|toml)`)},
 	{diagnose.EmptyCache, regexp.MustCompile(`(?i)malloc$|empty_?cache|(?:free|release|clear|clean\w*)_(?:gpu_|cuda_)?(?:memory|cache)`)},
 	{diagnose.Averaging, regexp.MustCompile(`(?:^|[._])(?:ema|EMA|polyak|swa|SWA)(?:$|[._])|EMA(?:Hook|Model|Callback|Helper|Updater)\.|` +
-		`(?i)moving_average|soft_update|update_(?:ema|target)|ema_update|target_update`)},
+		`(?i)moving_average|soft_update|update_(?:ema|target|teacher|momentum)|momentum_update|ema_update|target_update`)},
 	{diagnose.Returns, regexp.MustCompile(`(?i)advantage|(?:^|[._])gae(?:$|_)|(?:compute|calc\w*|discount\w*|n_?step)_(?:return|reward)s?|` +
 		`discount(?:ed)?_cumsum`)},
 	{diagnose.Replaying, regexp.MustCompile(`Replay|(?:Sum|Segment|Min|Priority)Tree|(?i)replay_?(?:buffer|memory)|(?:^|[._])rollout_?buffer`)},
@@ -414,7 +417,7 @@ var byName = []nameRow{
 		`(?:^|[._])(?:get|make|collect|write)_logs?$`)},
 	{diagnose.Plotting, regexp.MustCompile(`(?i)(?:^|[._])(?:plot|(?:draw|save|update)_?(?:fig(?:ure)?|plot|image|curve|chart)s?)(?:$|_|s$)|` +
 		`(?:^|\.)Figure\.|Plot(?:s|ter|ting)?\.|visuali[sz]e`)},
-	{diagnose.Rewarding, regexp.MustCompile(`(?i)rewards?(?:_?fn|_?func(?:tion)?s?)?$|reward_?(?:manager|worker)|` +
+	{diagnose.Rewarding, regexp.MustCompile(`(?i)rewards?(?:_?fn|_?func(?:tion)?s?)?$|reward_?(?:manager|worker|model|client|server)|` +
 		`score_(?:completions?|responses?|rollouts?)`)},
 	{diagnose.Acting, acting},
 	{diagnose.Generating, regexp.MustCompile(`(?:^|\.)generate$|(?:greedy|beam)_(?:search|decode)|` +

@@ -156,7 +156,8 @@ func TestKindOfNames(t *testing.T) {
 		"Policy.log_prob": diagnose.HostCode, "logits": diagnose.HostCode, "log_softmax": diagnose.HostCode, "Catalog.read": diagnose.HostCode,
 		"CartPoleEnv.step": diagnose.Simulating, "CartPoleEnv.render": diagnose.Rendering, "Environment.reset": diagnose.Simulating, "Envelope.fit": diagnose.HostCode,
 		"Meter.edit_distance": diagnose.Metrics, "compute_metrics.<locals>.<listcomp>": diagnose.Metrics, "buffer": diagnose.HostCode,
-		"EMAHook.update": diagnose.Averaging, "update_target": diagnose.Averaging, "schema": diagnose.HostCode,
+		"EMAHook.update": diagnose.Averaging, "update_target": diagnose.Averaging, "update_momentum": diagnose.Averaging,
+		"update_moments": diagnose.HostCode, "schema": diagnose.HostCode,
 		"ReplayMemory.sample": diagnose.Replaying, "compute_advantages": diagnose.Returns, "returns": diagnose.HostCode,
 		"CachingAllocator.malloc": diagnose.EmptyCache, "Detector.postprocess": diagnose.Afterwards,
 		"collate_batch": diagnose.Preparing, "next_batch": diagnose.Preparing, "nextafter": diagnose.HostCode,
@@ -170,6 +171,45 @@ func TestKindOfNames(t *testing.T) {
 				t.Errorf("%s that calls %q is %s, want %s", function, native, got, want)
 			}
 		}
+	}
+}
+
+// What others do for the program is told by the name of the function that waits for them.
+func TestKindOfWaits(t *testing.T) {
+	for function, want := range map[string]diagnose.Kind{
+		"RewardModel.score": diagnose.Rewarding, "Azure.log_metric": diagnose.Logging, "CartPoleEnv.step": diagnose.Simulating,
+		"Broker.poll": diagnose.Pausing, "Policy.log_prob": diagnose.Pausing,
+	} {
+		if got := kindOfLoop(recording.Stack{Places: places("/train.py " + function), Asleep: true}); got != want {
+			t.Errorf("%s sleeps: %s, want %s", function, got, want)
+		}
+	}
+}
+
+// A line of Python that waits for a lock takes none itself: it is the interpreter's. What sleeps at another line may
+// wait for anything.
+func TestLoopsAwaitTheInterpreter(t *testing.T) {
+	at := func(line int, asleep bool, awaits recording.Awaits, native string) recording.Stack {
+		return recording.Stack{Places: []recording.Place{{File: "/train.py", Line: line, Function: "step"}}, Asleep: asleep, Awaits: awaits, Native: native}
+	}
+	locked, sleeps, other := at(54, true, recording.AwaitsLock, loopOfPython), at(54, true, "", loopOfPython), at(60, true, "", loopOfPython)
+	awaits := awaitsOf([]recording.Stack{locked, sleeps, other, at(54, false, "", loopOfPython)})
+	for i, c := range []struct {
+		stack recording.Stack
+		want  bool
+	}{
+		{locked, true},
+		{sleeps, true},
+		{other, false},
+		{at(54, false, "", loopOfPython), false},
+		{at(70, true, recording.AwaitsLock, ""), false},
+	} {
+		if got := awaits(c.stack); got != c.want {
+			t.Errorf("%d: %t", i, got)
+		}
+	}
+	if awaitsOf([]recording.Stack{sleeps})(sleeps) {
+		t.Error("no look found it at the lock")
 	}
 }
 
