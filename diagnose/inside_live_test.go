@@ -150,6 +150,23 @@ func TestTensorsMadeOnTheHost(t *testing.T) {
 	}
 }
 
+// A loader that pins its batches speeds no copy of far more than a batch up.
+func TestPinningIsForTheBatch(t *testing.T) {
+	for bytes, want := range map[float64]bool{20e6: true, 12e3: false} {
+		run := looked(t, "blocking-copies", func(in recording.Inside) recording.Inside {
+			in.Copies, in.CopyBytes, in.Pageable, in.Copy = n(3), n(24e6), n(23e6), in.Span/4
+			return in
+		})
+		l, pinned := &run.Facts.Loaders[0], false
+		l.Tensors, l.BatchBytes, l.Pinned = 2, bytes, &pinned
+		for _, f := range judge.Judge(run).Findings {
+			if f.Name == diagnose.FindingPageableCopies && (len(f.Settings) > 0) != want {
+				t.Errorf("a batch of %g bytes: %+v", bytes, f.Settings)
+			}
+		}
+	}
+}
+
 // What a matcher copies comes from the device: no tensors of the host are said to be made there.
 func TestCopiesOfResults(t *testing.T) {
 	for function, want := range map[string]bool{"Model.positions": true, "HungarianMatcher.costs": false, "post_process": false} {

@@ -265,10 +265,18 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 			diagnose.ProposeChange(stoker.PinMemory, nil, true), diagnose.ProposeChange(stoker.NonBlocking, nil, true),
 		}
 		f.Advice = l.Grounds.PinAdvice()
+		if d := l.judgedLoader(); l.copiesBeyondBatch(in) { // the loader's pin_memory is for its batch alone
+			f.Text += fmt.Sprintf(". Its batch has %s of these", quantity.AboutBytes(d.BatchBytes))
+			f.Settings, f.Advice = nil, beyondBatchAdvice
+		}
 		out = append(out, f)
 	}
 	return out
 }
+
+// beyondBatchAdvice is what to do about large copies that are not the loader's batch.
+const beyondBatchAdvice = "keep on the device what comes from there and goes there. What has to be copied: through pinned " +
+	"memory (tensor.pin_memory()) with non_blocking=True, and only the part that is used"
 
 // measureCopies is the share of the time in which the device copies: by its meter, of the whole run, which counts those
 // alone that no kernel covers, or by the steps that were looked into.
@@ -292,6 +300,12 @@ func (l filler) findHostTensors(in insideSteps) (diagnose.Finding, bool) {
 		quantity.AboutBytes(d.BatchBytes), quantity.Percent(f.Share))
 	f.Advice = diagnose.TinyCopiesAdvice
 	return f, true
+}
+
+// copiesBeyondBatch reports whether a step copies far more from pageable memory than its batch has.
+func (l filler) copiesBeyondBatch(in insideSteps) bool {
+	d := l.judgedLoader()
+	return d != nil && d.Tensors > 0 && d.BatchBytes > 0 && in.Pageable >= beyondTypes*d.BatchBytes
 }
 
 // copiesResults reports whether most of the launching thread's time in copies is where the program works on what the

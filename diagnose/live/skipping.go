@@ -60,19 +60,25 @@ const (
 	workOfUnused = 0.05 // the device's work on one, of that on a step that is trained
 	hostOfUnused = 0.1  // the loop's own time, of the same
 	fewUnused    = 20   // judged steps whose device's clock is known, below which nothing is said
+	timesMeter   = 2    // how many times the device's work by its meter that of the steps may be
 )
 
 // findUnused reports a loop that passes over many of its batches between those it trains on, as one that leaves out
 // what has no label. A loop that gathers several batches for one step looks the same.
 func (l filler) findUnused() (diagnose.Finding, bool) {
 	var works []float64
+	all, time := 0.0, 0.0
 	for _, s := range l.Costs.Window.Steps {
 		if work := s.DevicePeriod - s.Idle; s.Phase == recording.Train && !math.IsNaN(work) {
 			works = append(works, work)
+			all, time = all+work, time+s.DevicePeriod
 		}
 	}
 	typical, unused, seconds := stat.Quantile(works, busySteps), 0, 0.0
 	if len(works) < fewUnused || !(typical > 0) {
+		return diagnose.Finding{}, false
+	}
+	if l.Util < all/time/timesMeter { // the device waits in long steps for something else than input
 		return diagnose.Finding{}, false
 	}
 	for _, s := range l.Costs.Window.Steps {

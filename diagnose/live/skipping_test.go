@@ -39,9 +39,15 @@ func TestUnusedBatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		every int // one in so many is trained on
 		idle  float64
+		util  float64
 		want  bool
-	}{"three of four": {4, 0.1, true}, "all are trained on": {1, 0.1, false}, "no clock": {4, math.NaN(), false}} {
+	}{
+		"three of four": {4, 0.1, math.NaN(), true}, "all are trained on": {1, 0.1, math.NaN(), false},
+		"no clock": {4, math.NaN(), math.NaN(), false}, "a meter that agrees": {4, 0.1, 0.04, true},
+		"long steps in which the device idles": {4, 0.1, 0.01, false},
+	} {
 		l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
+		l.Util = c.util
 		for i := range 40 {
 			s := recording.Step{N: i, Period: 0.101, Wait: 0.1, Idle: c.idle, DevicePeriod: 0.1, Phase: recording.Train}
 			if i%c.every == 0 {
