@@ -319,9 +319,9 @@ var kindWords = map[Kind][2]string{
 	},
 	Rewarding: {
 		"rewards are computed on the host, or asked for",
-		"all completions at a time: in one request, or several requests at once, where a server rewards them, in worker " +
-			"processes (multiprocessing.Pool) where this program does. Each as soon as it is there, while the device generates " +
-			"the next ones. Texts that come again: functools.lru_cache",
+		"all completions at a time. Of a server: in one request, or in several at once. In this program: in worker processes " +
+			"(multiprocessing.Pool). Each as soon as it is there, while the device generates the next ones. Texts that come " +
+			"again: functools.lru_cache",
 	},
 	Growing: {
 		"an array is made longer by a piece, and copied whole each time",
