@@ -563,7 +563,7 @@ func (a adviser) inWords() Plan {
 			fix.Risk, fix.Mind = NoRisk, "whether the policy learns between two steps: then half of the actions come from an earlier one"
 		}
 	}
-	if !worthIt(fix.Forecast) && a.mostAhead() >= leastGain { // the host's work is too long to hide: several have to do it
+	if !worthIt(fix.Forecast) && a.mostAhead() >= leastGain { // the host's work is too long to hide: several do it
 		fix.Title = "prepare the input of several steps at a time, in worker processes"
 		fix.Forecast = a.atMost(min(a.atIdle(), a.mostAhead()))
 	}
@@ -572,8 +572,8 @@ func (a adviser) inWords() Plan {
 	return plan
 }
 
-// mostAhead is the bound of work on the input that is done ahead: no more than the launching thread is seen at work that
-// may be on the input. +Inf if it was hardly looked at.
+// mostAhead is the bound of work on the input that is done ahead: no more than the launching thread is seen at work
+// that may be on the input. +Inf if it was hardly looked at.
 func (a adviser) mostAhead() float64 {
 	lines, ahead := a.verdict.Measured.LoopLines, 0.0
 	if lines.Looks < diagnose.FewLooks {

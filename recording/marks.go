@@ -109,8 +109,8 @@ func RecorderFrame(name string) bool {
 	return ContainsAny(name, "torch/profiler/", "torch/autograd/profiler", "_disable_profiler", "jax/_src/profiler.py(")
 }
 
-// ChoosesKernel reports whether an operator of PyTorch asks a library which of its kernels fits each shape that it meets
-// for the first time.
+// ChoosesKernel reports whether an operator of PyTorch asks a library which of its kernels fits each shape that it
+// meets for the first time.
 func ChoosesKernel(name string) bool {
 	return ContainsAny(name, "aten::cudnn_convolution", "aten::miopen_convolution")
 }

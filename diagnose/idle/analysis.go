@@ -388,7 +388,8 @@ func (d *Device) closeGap(gap *[Causes]Place, waits []HostWait) {
 			d.Places[c] = gap[c]
 		}
 		// behind the last work nothing waits for a launch, and a first call is none of the usual ones
-		if Cause(c) != WarmUp && gap[c].To-gap[c].From < longGap && gap[c].Time > d.Short[c].Time && gap[c].Slice.Next >= 0 {
+		isShort := gap[c].To-gap[c].From < longGap && gap[c].Slice.Next >= 0
+		if Cause(c) != WarmUp && isShort && gap[c].Time > d.Short[c].Time {
 			d.Short[c] = gap[c]
 		}
 		if gap[c].Time > 0 {

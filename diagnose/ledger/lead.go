@@ -203,7 +203,8 @@ func hasNoWord(class diagnose.Class) bool {
 }
 
 // mostOf is by how much the run gets faster at most without what a row loses. What the steps lose may go with a loss
-// between them: a device that idled before them is not idle when they ask for a batch. Other rows leave them as they are.
+// between them: a device that idled before them is not idle when they ask for a batch. Other rows leave them as they
+// are.
 func mostOf(l diagnose.Ledger, r *diagnose.Row, steps float64) float64 {
 	all := l.Recurring()
 	if r.Name != diagnose.RowBetween {

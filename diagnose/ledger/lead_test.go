@@ -156,8 +156,10 @@ func TestBoundOfTheLineOfARow(t *testing.T) {
 		kind    diagnose.Kind
 		seconds float64
 	}{
-		{at(9, "Step.run"), diagnose.DeviceWait, 10}, {at(30, "Matcher.cost"), diagnose.Assigning, 3},
-		{at(31, "Matcher.cost"), diagnose.DeviceWait, 2}, {at(40, "Matcher.__call__"), diagnose.Assigning, 1},
+		{at(9, "Step.run"), diagnose.DeviceWait, 10},
+		{at(30, "Matcher.cost"), diagnose.Assigning, 3},
+		{at(31, "Matcher.cost"), diagnose.DeviceWait, 2},
+		{at(40, "Matcher.__call__"), diagnose.Assigning, 1},
 		{at(50, "log"), diagnose.Logging, 4},
 	} {
 		lines.Lines = append(lines.Lines, diagnose.LoopLine{Line: diagnose.Line{Own: line.own, Kind: line.kind}, Seconds: line.seconds})

@@ -256,22 +256,27 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		out = append(out, made)
 	case l.pins() && l.copiesResults(): // not from the host
 	case in.Pageable > 0 && in.copying >= diagnose.SerialTrigger && (!small || !l.pins()): // not the small ones
-		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
-		f.Share, f.Saves = l.measureCopies(in), l.measureCopies(in)
-		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s: %s, and they take %s of the time",
-			quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
-			l.Grounds.Staging("the CPU stages them, the launching thread waits"), quantity.Percent(f.Share))
-		f.Settings = []stoker.Change{
-			diagnose.ProposeChange(stoker.PinMemory, nil, true), diagnose.ProposeChange(stoker.NonBlocking, nil, true),
-		}
-		f.Advice = l.Grounds.PinAdvice()
-		if d := l.judgedLoader(); l.copiesBeyondBatch(in) { // the loader's pin_memory is for its batch alone
-			f.Text += fmt.Sprintf(". Its batch has %s of these", quantity.AboutBytes(d.BatchBytes))
-			f.Settings, f.Advice = nil, beyondBatchAdvice
-		}
-		out = append(out, f)
+		out = append(out, l.findPageableCopies(in))
 	}
 	return out
+}
+
+// findPageableCopies tells of copies from pageable memory.
+func (l filler) findPageableCopies(in insideSteps) diagnose.Finding {
+	f := diagnose.NewFinding(diagnose.FindingPageableCopies)
+	f.Share, f.Saves = l.measureCopies(in), l.measureCopies(in)
+	f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s: %s, and they take %s of the time",
+		quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
+		l.Grounds.Staging("the CPU stages them, the launching thread waits"), quantity.Percent(f.Share))
+	f.Settings = []stoker.Change{
+		diagnose.ProposeChange(stoker.PinMemory, nil, true), diagnose.ProposeChange(stoker.NonBlocking, nil, true),
+	}
+	f.Advice = l.Grounds.PinAdvice()
+	if d := l.judgedLoader(); l.copiesBeyondBatch(in) { // the loader's pin_memory is for its batch alone
+		f.Text += fmt.Sprintf(". Its batch has %s of these", quantity.AboutBytes(d.BatchBytes))
+		f.Settings, f.Advice = nil, beyondBatchAdvice
+	}
+	return f
 }
 
 // beyondBatchAdvice is what to do about large copies that are not the loader's batch.

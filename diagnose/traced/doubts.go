@@ -90,7 +90,7 @@ func (t *filler) describeMissingRanks(run *recording.Run) string {
 // exchanges little.
 func (t *filler) describeAlone(run *recording.Run) string {
 	if t.world < 2 || len(run.Facts.Processes) != 1 || t.d.Share(t.d.Idle) < diagnose.LaunchTrigger ||
-		!slices.ContainsFunc(t.kernels.Totals, func(total idle.NameTotal) bool { return total.Family == idle.Exchange }) {
+		!slices.ContainsFunc(t.kernels.Totals, func(n idle.NameTotal) bool { return n.Family == idle.Exchange }) {
 		return ""
 	}
 	return fmt.Sprintf("this is rank %d of %d, and the others' files are missing: whether they wait for this one, or idle "+
