@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 import unittest
 from unittest import mock
@@ -179,6 +180,11 @@ def compute():
 """
 
 
+class Keeps:
+    def __getstate__(self):
+        return {"guard": self.guard}
+
+
 @unittest.skipUnless(Cluster and os.access(BINARY, os.X_OK), "needs PyTorch, Ray and STOKER_BIN; make test-torch has them")
 class RemoteTest(unittest.TestCase):
     """One cluster of two nodes serves all tests: the trainer's node has no core, so workers run on the other one.
@@ -310,6 +316,32 @@ class RemoteTest(unittest.TestCase):
         self.assertFalse(watched.has_changed())
         dataset.count += 1
         self.assertTrue(watched.has_changed())
+
+    def test_what_cannot_be_sent_is_named(self):
+        from stoker.remote import packing
+
+        guard, kept = threading.Lock(), Keeps()
+        kept.left_out = kept.guard = guard
+        inner = types.SimpleNamespace(size=3, files=[1, {"a": guard}])
+        for thing, name in (inner, "dataset.files[1]['a']"), ([kept], "dataset[0].guard"), ([1], ""), (guard, "dataset"):
+            self.assertEqual(packing.name_unsendable(thing, "dataset"), name)
+
+    def test_a_wait_in_vain_is_not_repeated_by_each_loader(self):
+        from stoker.remote import beside, cluster
+
+        clock = [100.0]
+
+        def start(*_):
+            clock[0] += 180
+            raise cluster.Lack("no room")
+
+        driver = mock.Mock(start=mock.Mock(side_effect=start))
+        with mock.patch.multiple(beside, time=mock.Mock(monotonic=lambda: clock[0]), _find_driver=lambda address: driver, _vain={}):
+            for seconds, calls in (0, 1), (3590, 1), (20, 2):
+                clock[0] += seconds
+                with self.assertRaisesRegex(cluster.Lack, "no room"):
+                    beside.start_actors(5, "head:1", 4)
+                self.assertEqual(driver.start.call_count, calls)
 
     def test_how_long_the_program_waits_for_ray(self):
         """A minute for a network that is away, and less for a head that has ended."""

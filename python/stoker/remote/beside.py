@@ -39,6 +39,7 @@ _PAUSE = 1.0  # between two tries
 _CONNECTS = 90.0  # seconds [J] for a Python that imports Ray and finds its node
 _STARTS = 10  # times [J] that a worker's replacement is started, if its node dies meanwhile
 _NAMED = 4  # nodes in a line
+_AGAIN = 20  # times [J] as long as a wait in vain no loader waits again: 5 % of the program's time
 _PATIENT = "RAY_gcs_rpc_server_reconnect_timeout_s"  # Ray ends a driver so many seconds after the head, 60 by default
 _HASH_SEEDS = 1 << 32
 #: Variables that Python and libraries read when they start.
@@ -172,6 +173,7 @@ class Actor:
 _drivers: dict[str, Driver] = {}  # by address: a program may turn to another cluster
 _finding = threading.Lock()
 _missed = float("-inf")  # when Ray did not come back
+_vain: dict[tuple[str, int], tuple[float, str]] = {}  # by address and count of actors: when to ask again, and why not now
 
 
 def _forget() -> None:
@@ -193,7 +195,16 @@ def _find_driver(address: str) -> Driver:
 def start_actors(count: int, address: str, ahead: int) -> tuple[list[Actor], int | None]:
     """Return so many actors that take so many questions ahead, and the bytes of Ray's object store here. Raises Lack."""
     global _missed
-    found = _find_driver(address).start(count, address, ahead)
+    begun = time.monotonic()
+    until, why = _vain.get((address, count), (begun, ""))
+    if begun < until:
+        raise Lack(why)
+    try:
+        found = _find_driver(address).start(count, address, ahead)
+    except Lack as lack:
+        now = time.monotonic()
+        _vain[address, count] = now + _AGAIN * (now - begun), str(lack)
+        raise
     _missed = float("-inf")
     return found
 
