@@ -479,15 +479,15 @@ def kill(arguments):
     """Kill actors, drivers, nodes and heads while scripts train, in turn: each batch must come once, in order, equal."""
     end, wrong = time.monotonic() + 60 * arguments.minutes, 0
     totals = {what: collections.Counter() for what in arguments.of}
-    alone = run("tokens", 3, arguments.epochs)
+    alone = {what: run("tokens", WORKERS.get(what, 3), EPOCHS_OF_A_HEAD if what == "head" else arguments.epochs) for what in arguments.of}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the cluster ends
     with contextlib.ExitStack() as stack:
-        ground = Ground(stack, arguments.cores)
+        ground = Ground(stack, arguments.cores, NODES_DIE.intersection(arguments.of))
         for what in itertools.cycle(arguments.of):
             if time.monotonic() > end or all(total["deaths"] >= arguments.kills for total in totals.values()):
                 break
             if totals[what]["deaths"] < arguments.kills:
-                totals[what] += train_under_fire(what, alone, ground, end, arguments.chance)
+                totals[what] += train_under_fire(what, alone[what], ground, end, arguments.chance)
                 print(json.dumps({"of": what, **{name: totals[what][name] for name in TOLD}, "load": os.getloadavg()[0]}), flush=True)
     print(f"| killed | {' | '.join(TOLD)} |\n| --- |{' ---: |' * len(TOLD)}")
     for what, total in totals.items():
@@ -497,6 +497,10 @@ def kill(arguments):
 
 
 TOLD = ("deaths", "runs", "batches", "differ", "lost", "twice", "left over")
+NODES_DIE = {"node", "silence"}
+#: Of a script; 3 else. What follows a death costs a Python with PyTorch for each.
+WORKERS = {"head": 1, "driver": 2}
+EPOCHS_OF_A_HEAD = 3  # it takes its cluster along
 TURN = 60  # seconds in which one script is struck: the others have their turn
 STEP = 0.05  # seconds of the loop's own for each batch, so that it outlives a strike
 RAYLETS_STAY = 4  # seconds that nodes live without a head, in place of 60
@@ -509,13 +513,14 @@ MARK = "STOKER_BENCH_MARK"  # a variable of all processes that a script begins
 class Ground:
     """A cluster, and another one once its head is dead."""
 
-    def __init__(self, stack, cores):
+    def __init__(self, stack, cores, nodes_die):
         self.cores, self.cluster, self.nodes, self.seen = cores, None, [], set()
+        self.count, self.hasty = (2, HASTY) if nodes_die else (1, {})
         os.environ["RAY_gcs_rpc_server_reconnect_timeout_s"] = str(RAYLETS_STAY)
         stack.callback(self.end)
 
     def begin(self):
-        """Have three nodes that live. On a busy machine one may not come up in the 30 s that Ray gives it."""
+        """Have nodes that live. On a busy machine one may not come up in the 30 s that Ray gives it."""
         for left in reversed(range(STARTS)):
             try:
                 return self._begin()
@@ -528,15 +533,16 @@ class Ground:
         from ray.cluster_utils import Cluster
 
         if self.cluster is None:
-            head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE, "_system_config": {**HASTY, **NO_SPARES, **FULL_DISK}}
+            system = {"_system_config": {**self.hasty, **NO_SPARES, **FULL_DISK}}
+            head = {"num_cpus": 0, "include_dashboard": False, "no_monitor": True, "include_log_monitor": False, "object_store_memory": STORE, **system}
             self.cluster, self.nodes = Cluster(initialize_head=True, head_node_args=head), []
         elif raylet_of(self.cluster.head_node).poll() is not None:  # the head gave it up
             self.end()
             return self._begin()
         for node in [each for each in self.nodes if raylet_of(each).poll() is not None]:
             self.remove(node)
-        while len(self.nodes) < 2:
-            self.nodes.append(self.cluster.add_node(wait=False, num_cpus=self.cores, object_store_memory=STORE))
+        while len(self.nodes) < self.count:
+            self.nodes.append(self.cluster.add_node(wait=False, num_cpus=self.cores, object_store_memory=STORE, include_log_monitor=False))
         self.cluster.wait_for_nodes(WAIT)
 
     def remove(self, node):
@@ -566,7 +572,8 @@ def train_under_fire(what, alone, ground, end, chance):
     """Run the script once, and strike until the turn ends; returns how many deaths there were, and what they did to its batches."""
     ground.begin()
     hit, lines, errors, mark = 0, [], [], f"{os.getpid()}-{time.monotonic_ns()}"
-    words = command("tokens", 3, len(alone) // EPOCH, ground.cluster.address)
+    words = command("tokens", WORKERS.get(what, 3), len(alone) // EPOCH, ground.cluster.address)
+    head_at = random.randrange(1, len(alone))  # a cluster has one head to lose
     script = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, PACE: str(STEP), MARK: mark})
     reader = threading.Thread(target=lambda: errors.append(script.stderr.read()))
     reader.start()
@@ -575,7 +582,8 @@ def train_under_fire(what, alone, ground, end, chance):
             end = min(end, time.monotonic() + TURN)
         lines.append(line.strip())
         ground.actors()
-        if time.monotonic() < end and len(lines) < len(alone) and random.random() < chance and not (what == "head" and hit):
+        struck = len(lines) == head_at if what == "head" else random.random() < chance
+        if struck and time.monotonic() < end and len(lines) < len(alone):
             hit += strike(what, ground, mark)
     code = script.wait()
     reader.join()
