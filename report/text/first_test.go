@@ -19,7 +19,7 @@ func TestWhatToDoFirst(t *testing.T) {
 	for name, want := range map[string]string{
 		"feed-before":    "use stoker.DataLoader in place of PyTorch's, in the DataLoader of train.py:136: 3.49x faster (2.68 to 3.60)\n  run      stoker advise --emit torch",
 		"heavy-getitem":  "find the GPU first: none is visible to this program",
-		"request-server": "faster input changes nothing: give this GPU more requests",
+		"request-server": "if it is asked: faster input changes nothing, give this GPU more requests",
 	} {
 		run, err := recording.Open("../../testdata/cases/" + name + "/run.jsonl.gz")
 		if err != nil {
