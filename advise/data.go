@@ -8,6 +8,8 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -53,8 +55,8 @@ func (a adviser) split() (Fix, string) {
 const wholeReads = "itertools.islice(samples, info.id, None, info.num_workers) keeps the samples too, but each worker " +
 	"still reads all of them"
 
-// shards proposes as many shards as workers, where fewer shards than workers would do keep
-// the others without data.
+// shards proposes a part of the data for each worker, where fewer parts than workers would do
+// keep the others without data: first for the workers that are there, before there are more.
 func (a adviser) shards() (Fix, string) {
 	has, l := int(a.base.Shards), a.verdict.Grounds.Loader
 	if has < 1 || l == nil || a.idleKnown() && !a.isStarved() || l.Repeats() > 1 {
@@ -69,22 +71,53 @@ func (a adviser) shards() (Fix, string) {
 	}
 	fix := Fix{
 		Name: string(stoker.Shards), Title: "deal the data set out in as many shards as workers", Effort: Data, Risk: NoRisk,
-		Changes: []stoker.Change{a.makeChange(stoker.Shards, best)},
 		Notes: []string{
 			manyShards(has) + ": more workers than that get nothing to read", diagnose.ShardsAdvice(l),
 		},
 	}
-	if best != now {
-		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, best))
-		fix.Risk = MemoryRisk
+	if now > has {
+		fix.Changes = []stoker.Change{a.makeChange(stoker.Shards, now)}
+		fix.Forecast = capAt(a.forecast(fix.Changes...), float64(now)/max(float64(has), stat.Or(a.costs.Giving, 0)))
+		if best > now {
+			fix.Notes = append(fix.Notes, "workers beyond these gain more only if each of them has a part of its own, too")
+		}
+	} else {
+		fix.Changes = []stoker.Change{a.makeChange(stoker.Shards, best), a.makeChange(stoker.NumWorkers, best)}
+		fix.Risk, fix.Forecast = MemoryRisk, a.forecast(fix.Changes...)
 	}
-	fix.Forecast = a.forecast(fix.Changes...)
-	if l.Shards == 0 && math.Abs(a.costs.Giving-math.Round(a.costs.Giving)) > aboutWhole {
-		fix.Title, fix.Changes = fmt.Sprintf("deal the data set out in %d shards of about the same size", best), nil
-		fix.Notes[0] = fmt.Sprintf("%s of %d workers have data in the mean: some shards end long before the others",
-			quantity.About(a.costs.Giving), now)
+	if l.Shards > 0 {
+		return fix, ""
+	}
+	fix.Changes, fix.Cause = nil, true // how many parts the data set has was not recorded
+	fix.Notes[0] = a.sayGiving()
+	fix.Title = "give each worker data of its own: as many files or shards as workers"
+	if l.FindSplit() == recording.SplitByItself {
+		fix.Title += ", split by get_worker_info"
+	}
+	if math.Abs(a.costs.Giving-math.Round(a.costs.Giving)) > aboutWhole {
+		fix.Title = "give each worker as much data as the others: files or shards of about the same size"
+		fix.Notes[0] += ", in the mean: some shards end long before the others"
 	}
 	return fix, ""
+}
+
+// capAt keeps a gain at what more workers at work could gain at most.
+func capAt(f predict.Forecast, most float64) predict.Forecast {
+	s := &f.Speedup
+	if !(s.High > most) {
+		return f
+	}
+	if s.High = most; s.Point > most { // its step would be too short as well
+		s.Low, s.Point = min(s.Low, most), most
+		f.Step, f.Throughput, f.Stall = stoker.Unknown(), stoker.Unknown(), stoker.Unknown()
+	}
+	return f
+}
+
+// sayGiving says how many of the workers have data.
+func (a adviser) sayGiving() string {
+	return fmt.Sprintf("%s of %d workers %s data", quantity.About(a.costs.Giving), a.costs.Workers,
+		quantity.Ending(math.Round(a.costs.Giving), "has", "have"))
 }
 
 // aboutWhole is how far the mean number of workers with data is from a whole number, from which shards are of
@@ -93,7 +126,11 @@ const aboutWhole = 0.2
 
 // sayShards says that more workers than so many would have nothing to read; "" if they would.
 func (a adviser) sayShards(workers int) string {
+	l := a.verdict.Grounds.Loader
 	if has := int(a.base.Shards); has > 0 && workers >= has {
+		if l != nil && l.Shards == 0 && a.costs.WithoutData() > 0 {
+			return "only " + a.sayGiving() + ", and more workers get none either"
+		}
 		return manyShards(has) + ", and more workers than that get no data"
 	}
 	return ""

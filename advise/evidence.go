@@ -101,7 +101,7 @@ var ofLoader = append([]stoker.Setting{
 // library makes it, where the program iterates it.
 func (e evidence) where(fix Fix) string {
 	l := e.judgedLoader()
-	if l == nil || !slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool {
+	if l == nil || fix.Name != string(stoker.Shards) && !slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool {
 		return slices.Contains(ofLoader, c.Setting)
 	}) {
 		return ""

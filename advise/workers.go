@@ -145,7 +145,7 @@ func (a adviser) sayEnough(best int, cut string) string {
 // and the others take memory, or wait for cores that are not there.
 func (a adviser) fewerWorkers(now int) (Fix, bool) {
 	if a.costs.Uncounted || a.costs.Cluster != nil || a.crowded() || a.costs.Feed != nil || a.hostOnly() ||
-		!a.base.PrepareCPU.Known() {
+		a.costs.WithoutData() > 0 || !a.base.PrepareCPU.Known() {
 		return Fix{}, false
 	}
 	enough := a.base.EnoughWorkers()

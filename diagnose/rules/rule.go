@@ -62,6 +62,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 	if v.Class == diagnose.TooFewWorkers && v.Grounds.Framework != "" {
 		return rule.Title, pipelineText, known
 	}
+	if v.Class == diagnose.TooFewWorkers && v.Costs.WithoutData() > 0 {
+		return idleWorkersTitle, idleWorkersText, known
+	}
 	if v.Paced {
 		return pacedTitle, pacedText, known
 	}
