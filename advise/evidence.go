@@ -12,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // evidence is what a plan has to pass: the grounds of the recording, and what limits it.
@@ -106,6 +107,11 @@ func (e evidence) where(fix Fix) string {
 	}) {
 		return ""
 	}
+	return placeOfLoader(l)
+}
+
+// placeOfLoader is where a DataLoader is made, or, if a library makes it, where the program iterates it.
+func placeOfLoader(l *recording.Loader) string {
 	if l.Call == "" || strings.Contains(l.Call, "/site-packages/") || strings.Contains(l.Call, "/dist-packages/") {
 		return l.Where
 	}

@@ -44,6 +44,7 @@ type Fix struct {
 	Risk     Risk
 	Saves    string   // the saving of a change that need not be faster
 	Where    string   // file:line of the DataLoader whose settings change; "" of none, or unknown
+	Also     []string // those of other DataLoaders in which the same changes
 	At       string   // file:line of the program that it is about, where that makes no DataLoader; "" unknown
 	Notes    []string // how many and why not more; the traps checked
 

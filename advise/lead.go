@@ -401,6 +401,9 @@ func (a adviser) spreadOverRun(plan Plan) Plan {
 			}
 		}
 	}
+	if a.costs.Window.TurnTime > 0 {
+		a.spreadOverTurns(&plan)
+	}
 	return plan
 }
 

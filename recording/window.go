@@ -19,6 +19,8 @@ type Window struct {
 	Steps     []Step  // its training steps, however long, without the time of other phases inside of them
 	Side      []Step  // steps of other loaders of the same trainer within the judged steps
 	Apart     []Step  // steps of other phases in the window, of any loader: they are not judged
+	Turns     []Step  // steps of other loaders between passes of the judged one, with which they take turns
+	TurnTime  float64 // seconds of the window that these turns take; 0 if that is little
 	Start     float64 // of the first step, seconds on the host's clock
 	End       float64 // of the last
 	WarmUp    int     // number of steps left out at the start
@@ -281,8 +283,53 @@ func (w *Window) beside(steps []Step, phase Phase, others []Step) {
 		}
 		if w.OneIn > 1 || at < len(w.Steps) && w.Steps[at].Start <= s.Start {
 			w.Side = append(w.Side, s)
+		} else {
+			w.Turns = append(w.Turns, s)
 		}
 	}
+	w.timeTurns(steps)
+}
+
+// leastTurns is the share of a window that the turns of other loaders take, from which they count: a batch that is
+// looked at between epochs is none. [J]
+const leastTurns = 0.05
+
+// timeTurns adds up the time of the turns of other loaders, with the gaps around each of their passes.
+func (w *Window) timeTurns(steps []Step) {
+	next := 0
+	for i, s := range steps {
+		if next == len(w.Turns) {
+			break
+		}
+		if s.Loader != w.Turns[next].Loader || s.Start != w.Turns[next].Start {
+			continue
+		}
+		next++
+		end := min(w.End, s.endsAt())
+		if i+1 < len(steps) {
+			end = min(w.End, steps[i+1].Start)
+		}
+		w.TurnTime += end - s.Start
+		if i > 0 && steps[i-1].Loader == w.Loader {
+			w.TurnTime += max(0, s.Start-steps[i-1].endsAt())
+		}
+	}
+	if w.TurnTime < leastTurns*(w.End-w.Start) {
+		w.Turns, w.TurnTime = nil, 0
+	}
+}
+
+// TakesTurns reports whether a loader's passes come between those of the judged one.
+func (w Window) TakesTurns(loader int) bool {
+	return slices.ContainsFunc(w.Turns, func(s Step) bool { return s.Loader == loader })
+}
+
+// TurnPerStep returns the time of other loaders' turns for each judged step, seconds.
+func (w Window) TurnPerStep() float64 {
+	if len(w.Steps) == 0 {
+		return 0
+	}
+	return w.TurnTime / float64(len(w.Steps))
 }
 
 // starts returns for each step when the next one of a phase begins; for those after the last

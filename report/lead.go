@@ -497,6 +497,9 @@ func SayFix(f advise.Fix) string {
 	switch {
 	case f.Where != "":
 		text += ", in the DataLoader of " + path.Base(f.Where)
+		for _, other := range f.Also {
+			text += " and the DataLoader of " + path.Base(other)
+		}
 	case f.At != "":
 		text = f.At + ": " + text
 	}
@@ -586,11 +589,15 @@ func DescribeEpoch(run *recording.Run, v diagnose.Verdict, plan advise.Plan) str
 	if n < fewestOfEpoch || !(v.Costs.Step > 0) {
 		return ""
 	}
-	text := fmt.Sprintf("%d steps: %s now", n, sayHours(float64(n)*v.Costs.Step))
+	epoch := float64(n) * (v.Costs.Step + v.Costs.Window.TurnPerStep())
+	text := fmt.Sprintf("%d steps: %s now", n, sayHours(epoch))
 	if len(plan.Fixes) > 0 {
 		if s := plan.Fixes[0].Forecast.Speedup; s.Known() && s.Point > 1 {
-			text += fmt.Sprintf(", %s with change 1", sayHours(float64(n)*v.Costs.Step/s.Point))
+			text += fmt.Sprintf(", %s with change 1", sayHours(epoch/s.Point))
 		}
+	}
+	if v.Costs.Window.TurnTime > 0 {
+		text += ", with the time of other loaders"
 	}
 	if aside := besideEpoch(v.Ledger); aside != "" {
 		text += ", " + aside + " not counted"

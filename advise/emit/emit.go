@@ -76,6 +76,9 @@ func write(w io.Writer, fix advise.Fix, d dialect, rows map[string]string) error
 	if fix.Beside {
 		fmt.Fprintf(&b, "# in the DataLoader of %s, no other\n", fix.Where)
 	}
+	if len(fix.Also) > 0 {
+		fmt.Fprintf(&b, "# in the DataLoader of %s\n", strings.Join(append([]string{fix.Where}, fix.Also...), ", and of "))
+	}
 	if fix.Mind != "" {
 		fmt.Fprintf(&b, "# first: %s\n", fix.Mind)
 	}

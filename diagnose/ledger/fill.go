@@ -174,10 +174,10 @@ func (f *filler) drain(spans []span) (drained []span) {
 	return drained
 }
 
-// nextPass is when the judged loader is asked for the first batch of a pass, from one moment on.
+// nextPass is when a loader is asked for the first batch of a pass, from one moment on.
 func (f *filler) nextPass(from float64) float64 {
 	for _, s := range f.steps {
-		if s.First && s.Loader == f.Costs.Window.Loader && s.Start >= from-rounding {
+		if s.First && f.hasEdges(s.Loader) && s.Start >= from-rounding {
 			return s.Start
 		}
 	}
@@ -393,7 +393,7 @@ func (f *filler) settleEdges() {
 	}
 	idle, known := 0.0, 0.0
 	for i, s := range f.steps {
-		if s.First && i > 0 && s.Loader == f.Costs.Window.Loader && !math.IsNaN(s.Idle) {
+		if s.First && i > 0 && f.hasEdges(s.Loader) && !math.IsNaN(s.Idle) {
 			idle, known = idle+min(s.Idle, s.Wait), known+s.Wait
 		}
 	}

@@ -209,7 +209,7 @@ func (f *filler) nameBusyEdge(r *diagnose.Row, seen diagnose.LoopLines, often fl
 func (f *filler) outsideLoader(edge *diagnose.Row) float64 {
 	inside := 0.0
 	for i, s := range f.steps {
-		if i > 0 && s.First && s.Loader == f.loaderOfEdges() {
+		if i > 0 && s.First && f.hasEdges(s.Loader) {
 			inside += stat.Or(s.Wait, 0)
 		}
 	}
@@ -255,6 +255,11 @@ func (f *filler) hasShortEpochs() bool {
 	}
 	each, known := l.Settings.Int(stoker.BatchSize)
 	return known && l.Samples > 0 && l.Samples <= diagnose.FewBatches*each
+}
+
+// hasEdges reports whether the passes of a loader begin at the edges of epochs.
+func (f *filler) hasEdges(loader int) bool {
+	return loader == f.loaderOfEdges() || f.Costs.Window.TakesTurns(loader)
 }
 
 // loaderOfEdges is the loader whose passes begin at the edges of epochs: the judged one, and of

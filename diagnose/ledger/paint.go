@@ -20,6 +20,7 @@ type span struct {
 type painter struct {
 	steps   []recording.Step // of all loaders, in order of start
 	beat    int              // the loader whose steps are judged
+	turns   map[int]bool     // loaders that take turns with it: their passes begin at an edge as well
 	phase   recording.Phase  // that is judged
 	row     diagnose.RowName // of the judged steps
 	typical float64          // loop of a step, seconds
@@ -34,6 +35,10 @@ func paintSteps(steps []recording.Step, w recording.Window, row diagnose.RowName
 	p := painter{steps: steps, beat: w.Loader, row: row, warm: w.Start, phase: recording.Train}
 	if row == diagnose.RowInference {
 		p.phase = recording.Evaluate
+	}
+	p.turns = map[int]bool{}
+	for _, s := range w.Turns {
+		p.turns[s.Loader] = true
 	}
 	p.typical = typicalLoop(w.Steps)
 	if len(w.Steps) == 0 { // too few to be judged: none of them counts as warm-up
@@ -111,7 +116,7 @@ func (p *painter) endOf(i int) float64 {
 // of the run's very first one the start-up.
 func (p *painter) addStep(s recording.Step, end float64) {
 	got := min(end, s.Start+stat.Or(s.Wait, 0))
-	if s.First && s.Loader == p.beat {
+	if s.First && (s.Loader == p.beat || p.begun && p.turns[s.Loader]) {
 		edge := diagnose.RowEdge
 		if !p.begun {
 			edge = diagnose.RowStartUp

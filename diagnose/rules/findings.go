@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -44,7 +45,7 @@ func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
 	if c.HasSteps {
 		w := c.Costs.Window
 		first := 0.0
-		for _, s := range w.Steps {
+		for _, s := range slices.Concat(w.Steps, w.Turns) {
 			if s.First {
 				first += s.Wait
 			}

@@ -111,10 +111,11 @@ type Costs struct {
 // Fed reports whether a loader feeds the steps, as far as the recording shows.
 func (c Costs) Fed() bool { return c.Window.Loader != recording.OwnLoop }
 
-// Rate returns the samples per second of the judged rank; NaN where they were not counted.
+// Rate returns the samples per second of the judged rank and loader, with the time in which other loaders have their
+// turns; NaN where they were not counted.
 func (c Costs) Rate() float64 {
 	if n := c.Window.Samples(); n > 0 && c.Step > 0 {
-		return n / c.Step
+		return n / (c.Step + c.Window.TurnPerStep())
 	}
 	return math.NaN()
 }

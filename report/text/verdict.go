@@ -308,6 +308,9 @@ func waitText(c measure.Costs) string {
 
 func rate(v diagnose.Verdict) string {
 	if r := v.Costs.Rate(); r > 0 {
+		if v.Costs.Window.TurnTime > 0 {
+			return ", " + quantity.AboutSamples(r) + " with the time of other loaders"
+		}
 		return ", " + quantity.AboutSamples(r)
 	}
 	return ""
