@@ -44,7 +44,7 @@ func TestWorkersGetDataBeforeThereAreMore(t *testing.T) {
 
 // No more is gained than the workers that get data can do.
 func TestGainOfWorkersIsBound(t *testing.T) {
-	var f = adviser{}.atMost(3)
+	f := adviser{}.atMost(3)
 	f.Speedup.Point = 2.5
 	if got := capAt(f, 2).Speedup; got.High != 2 || got.Point != 2 || math.IsNaN(got.Low) {
 		t.Errorf("%v", got)
