@@ -249,7 +249,7 @@ func sayBothWorks(lines []diagnose.Line) string {
 		said = append(said, fmt.Sprintf("%s (%s)", line.Kind.Words(), line.Short()))
 	}
 	both := diagnose.WholePercent(lines[0].Share.Point + lines[1].Share.Point)
-	return fmt.Sprintf(". %s of preparing a batch is %s", both, strings.Join(said, ", and "))
+	return fmt.Sprintf(". %s of preparing a batch: %s", both, strings.Join(said, ", and "))
 }
 
 // sayUndecided says why an idle device has no class.
