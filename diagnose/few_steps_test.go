@@ -42,3 +42,32 @@ func TestACutRecordingIsNoProgramThatDoesNotTrain(t *testing.T) {
 		}
 	}
 }
+
+// Of a loop of which only its checkpoints were seen, neither steps nor epochs are told.
+func TestOnlyCheckpointsWereSeen(t *testing.T) {
+	run := &recording.Run{Facts: recording.Facts{
+		Exit: &recording.ExitStatus{At: 40},
+		GPUs: []recording.GPU{{}}, Processes: []recording.Process{{PID: 7, Role: recording.RoleTrainer, Hooked: true}},
+	}}
+	busy := recording.Series{Signal: recording.GPUUtilisation, Subject: "gpu/0"}
+	for at := 0.0; at < 40; at += 0.5 {
+		busy.T, busy.V = append(busy.T, at), append(busy.V, map[bool]float64{true: 0.5}[at > 4 && at < 36.2])
+	}
+	run.Series = append(run.Series, busy)
+	for n := range 10 {
+		for _, file := range []float64{0, 0.41} { // a checkpoint is two files
+			run.Steps = append(run.Steps, recording.Step{
+				PID: 7, Loader: recording.OwnLoop, N: 2 * n, Start: 9 + 3*float64(n) + file, Period: 0.4, Phase: recording.Checkpoint,
+				Wait: math.NaN(), Samples: math.NaN(), Idle: math.NaN(), DevicePeriod: math.NaN(),
+			})
+		}
+	}
+	v := judge.Judge(run)
+	saves, rest := v.Ledger.Find(diagnose.RowCheckpoint), v.Ledger.Find(diagnose.RowUnknown)
+	if saves.Count != 10 || math.Abs(saves.Seconds-8.1) > 0.01 || !(rest.Seconds > 20) || v.Ledger.Find(diagnose.RowEdge).Seconds > 0 {
+		t.Errorf("%+v", v.Ledger.Rows)
+	}
+	if said := strings.Join(v.Warnings, "\n"); strings.Contains(said, "seen, too few") {
+		t.Error(said)
+	}
+}

@@ -25,6 +25,12 @@ func Stretch(phases []Phase) (from, to int) {
 	return from, to
 }
 
+// ShowLoop reports whether any of these is a turn of a loop. Checkpoints alone are none: how often the program goes round
+// between two of them is unknown.
+func ShowLoop(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool { return s.Phase != Checkpoint })
+}
+
 // pass is one pass over a loader, such as an epoch or an evaluation.
 type pass struct{ pid, loader, number int }
 

@@ -91,8 +91,8 @@ func (f *filler) lastEnd() (end float64) {
 
 // paint is whose each moment of the run is, from the part that is judged on.
 func (f *filler) paint(from, end float64) []span {
-	if len(f.steps) == 0 {
-		return f.paintDevice(from, end)
+	if !recording.ShowLoop(f.steps) {
+		return f.paintSaves(f.paintDevice(from, end))
 	}
 	window := f.Costs.Window
 	window.Loader = f.loaderOfEdges()
@@ -267,11 +267,34 @@ func (f *filler) paintDevice(from, end float64) []span {
 	return appendSpan(spans, span{last, end, diagnose.RowTail})
 }
 
+// paintSaves puts the checkpoints of a run without a recorded step on its time. Those that follow each other closely are
+// files of one.
+func (f *filler) paintSaves(spans []span) []span {
+	n := len(spans)
+	for _, s := range f.steps {
+		end := s.Start + s.Period
+		for i := range spans[:n] {
+			if at := &spans[i]; at.from > s.Start && at.from < end {
+				at.from = end // what begins within a save is not on top of it
+			}
+		}
+		if last := len(spans) - 1; last >= n && s.Start-spans[last].to < betweenFiles {
+			spans[last].to = max(spans[last].to, end)
+			continue
+		}
+		spans = append(spans, span{s.Start, end, diagnose.RowCheckpoint})
+	}
+	return flatten(spans)
+}
+
+// betweenFiles is how far apart two saves are at most to be one checkpoint's, seconds, where no step is seen. [J]
+const betweenFiles = 0.1
+
 // splitUnseen gives evaluation its part of the time in which no step was seen, by the names of the functions around
 // the launching thread's lines. For how much of it the device worked is unknown.
 func (f *filler) splitUnseen() {
 	unseen, lines := f.rows[diagnose.RowUnknown], f.LoopLines
-	if len(f.steps) > 0 || unseen == nil || !(lines.Looks >= diagnose.FewLooks) || !(lines.Evaluating > 0) {
+	if recording.ShowLoop(f.steps) || unseen == nil || !(lines.Looks >= diagnose.FewLooks) || !(lines.Evaluating > 0) {
 		return
 	}
 	part := min(1, lines.Evaluating/lines.Seconds)
@@ -316,7 +339,7 @@ func (f *filler) addRows(from, end float64) {
 // countTimes is how often a row comes: spans between which no step begins are one time, as the files of a checkpoint.
 func (f *filler) countTimes(spans []span) (n int) {
 	for i, s := range spans {
-		if i == 0 || len(f.steps) == 0 || len(f.begunIn(spans[i-1].to-rounding, s.from-rounding)) > 0 {
+		if i == 0 || !recording.ShowLoop(f.steps) || len(f.begunIn(spans[i-1].to-rounding, s.from-rounding)) > 0 {
 			n++
 		}
 	}

@@ -233,7 +233,8 @@ func (l filler) fillProgram() {
 	facts := &l.run.Facts
 	l.IsTraining = l.OnlyRingKnown() || l.HasUnfedSteps
 	l.OnlySkips = l.onlySkips()
-	l.TooFewSteps = !l.OnlySkips && !l.HasSteps && !l.HasUnfedSteps && len(l.run.Steps)+len(facts.Loaders) > 0
+	seen := recording.ShowLoop(l.run.Steps) || len(facts.Loaders) > 0
+	l.TooFewSteps = !l.OnlySkips && !l.HasSteps && !l.HasUnfedSteps && seen
 	l.GPUCount = len(facts.GPUs)
 	l.HookLoaded = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
 	l.TorchLoaded = facts.Software.Torch != "" || l.HookLoaded && facts.Software.Framework == ""
@@ -291,7 +292,7 @@ func (l filler) describeProgram() string {
 		}
 		return fmt.Sprintf("the inside of the program was not seen, and %s on a GPU in the %.1f s that "+
 			"were recorded", work, l.To)
-	case len(l.run.Steps) == 0 && len(l.run.Facts.Loaders) == 0:
+	case !recording.ShowLoop(l.run.Steps) && len(l.run.Facts.Loaders) == 0:
 		return fmt.Sprintf("no DataLoader was iterated and no work on a GPU was seen in the %.1f s that "+
 			"were recorded", l.To)
 	case !l.HasSteps && len(l.run.Facts.Loaders) == 0:

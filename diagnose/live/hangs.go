@@ -90,7 +90,7 @@ const (
 // findHung tells of a run that made steps and then stopped, though the program continues: nothing in
 // it works, as it is waiting for a rank, a lock or a worker.
 func (l filler) findHung() (diagnose.Finding, bool) {
-	if exit := l.run.Facts.Exit; exit != nil && exit.Signal == "" || len(l.run.Steps) == 0 {
+	if exit := l.run.Facts.Exit; exit != nil && exit.Signal == "" || !recording.ShowLoop(l.run.Steps) {
 		return diagnose.Finding{}, false // it ended normally
 	}
 	last, periods := 0.0, []float64(nil)

@@ -76,6 +76,9 @@ func (l filler) listWarnings() []string {
 func (l filler) countFewSteps() string {
 	all, optimized, most, trains := map[int]int{}, map[int]int{}, 0, 0
 	for _, s := range l.run.Steps {
+		if s.Phase == recording.Checkpoint {
+			continue
+		}
 		all[s.PID]++
 		most = max(most, all[s.PID])
 		if s.Optimized > 0 {
