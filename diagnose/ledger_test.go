@@ -554,6 +554,18 @@ func TestLineOfEvaluation(t *testing.T) {
 	if row := v.Ledger.Find(diagnose.RowEvaluation); row.Line.Own.Line != 35 || row.Line.Kind != diagnose.Syncing {
 		t.Errorf("it reads each batch's loss: the line is %q (%s), want train.py:35", row.Line, row.Line.Kind)
 	}
+	for _, share := range []float64{0.1, 0.3} { // of the framework's own work
+		v = diaryOfEvaluations(0, 0.3).judgeSeen(map[string]float64{
+			"core;/home/me/train.py:20 main;lightning/pytorch/trainer/trainer.py:584 Trainer.fit":                      share,
+			"core;/home/me/train.py:31 Net.validation_step;/home/me/train.py:12 waves;numpy/fft/_pocketfft.py:1 irfft": 0.12,
+			"asleep;/home/me/train.py:9 Net.forward;stoker/emulated.py:164 Device.copy":                                0.68 - share,
+			"core;/home/me/train.py:32 Net.validation_step;native write":                                               0.1,
+		})
+		row, between := v.Ledger.Find(diagnose.RowEvaluation), v.Ledger.Find(diagnose.RowBetween)
+		if row.Line.Own.Line != 31 || row.Line.Kind != diagnose.Evaluating || between.Line.Own.File != "" {
+			t.Errorf("a framework calls it: the line is %q (%s), want train.py:31; between steps %q", row.Line, row.Line.Kind, between.Line)
+		}
+	}
 	d := diaryOfEvaluations(0.3, 0)
 	v = d.judgeSeen(map[string]float64{
 		"core;/home/me/train.py:20 validate;torch/utils/data/dataloader.py:1 DataLoader.__iter__;multiprocessing/popen_fork.py:1 Popen._launch": 0.6,

@@ -67,7 +67,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	lead := &diagnose.Lead{
 		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(),
 		Most:  mostOf(l, withoutStaying(l, best, c), steps),
-		Steps: loseBy(l, best.Name, class), Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
+		Steps: loseBy(l, best.Name, class) && !lacksLine(l, best.Name, c, class), Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
 	}
 	if !best.Name.ComesOnce() {
 		lead.Recurs = best.Seconds / l.Recurring()
@@ -116,6 +116,14 @@ func loseBy(l diagnose.Ledger, lead diagnose.RowName, class diagnose.Class) bool
 	default:
 	}
 	return lost >= diagnose.LeadingLoss*seconds
+}
+
+// lacksLine reports whether steps beside evaluation are said to wait for work of the program's own, and samples of its
+// thread find none. A meter gives them idle time of evaluation, if the two alternate more often than it is read.
+func lacksLine(l diagnose.Ledger, lead diagnose.RowName, c *diagnose.Case, class diagnose.Class) bool {
+	between := l.Find(diagnose.RowBetween)
+	return class == diagnose.CPUBound && lead == diagnose.RowEvaluation && c.LoopLines.Looks >= diagnose.FewLooks &&
+		between.Line.Own.File == ""
 }
 
 // asksForInput reports whether the program itself takes from a queue what the next pass is for. A thread of a pool, or

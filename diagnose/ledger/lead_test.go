@@ -192,3 +192,19 @@ func TestStepsBesideOtherRows(t *testing.T) {
 		}
 	}
 }
+
+// Steps beside evaluation are not said to wait for the program's own work where samples of its thread find none.
+func TestStepsWithoutALineBesideEvaluation(t *testing.T) {
+	for line, lacks := range map[string]bool{"": true, "/train.py": false} {
+		l := diagnose.Ledger{Rows: []diagnose.Row{{Name: diagnose.RowBetween, Seconds: 3, Saves: 3}}}
+		l.Rows[0].Line.Own.File = line
+		c := &diagnose.Case{}
+		if lacksLine(l, diagnose.RowEvaluation, c, diagnose.CPUBound) {
+			t.Errorf("%q: nothing was looked at", line)
+		}
+		c.LoopLines.Looks = diagnose.FewLooks
+		if got := lacksLine(l, diagnose.RowEvaluation, c, diagnose.CPUBound); got != lacks {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+}

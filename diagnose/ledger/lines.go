@@ -71,7 +71,17 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 		}
 		return
 	}
-	if line, seconds := f.busiest(seen.Lines, r); often*seconds >= diagnose.NamedLine*r.Idle {
+	line, seconds := f.busiest(seen.Lines, r)
+	few := often*seconds < diagnose.NamedLine*r.Idle
+	// the line that calls a framework says nothing of the program's functions that are called from there
+	if few || line.Kind == diagnose.Launching && line.Own.IsAt(f.whereIterated(recording.Evaluate)) {
+		if at, within := f.evaluatesAt(seen.Lines); often*within >= diagnose.NamedLine*r.Idle {
+			r.Line = diagnose.Line{Own: at, Kind: diagnose.Evaluating}
+			r.LineShare = min(1, often*within/r.Seconds)
+			return
+		}
+	}
+	if !few {
 		r.Line, r.LineShare = line.Line, min(1, often*line.Seconds/r.Seconds)
 		if computesOnHost(line, r) {
 			r.Line.Kind = diagnose.OnHost
@@ -83,6 +93,22 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 		r.Line, r.LineShare = read.Line, min(1, often*read.Seconds/r.Seconds)
 		r.Line.Kind = diagnose.Syncing
 	}
+}
+
+// evaluatesAt is where the program's own function that evaluates works most, with the seconds of all that works in it
+// and in what it calls.
+func (f *filler) evaluatesAt(lines []diagnose.LoopLine) (at recording.Place, seconds float64) {
+	of, most := map[recording.Place]float64{}, 0.0
+	for _, line := range lines {
+		if line.Kind.IsWait() || !line.Evaluates() || f.isSaved(line) {
+			continue
+		}
+		seconds += line.Seconds
+		if of[line.Evaluation] += line.Seconds; of[line.Evaluation] > most {
+			at, most = line.Evaluation, of[line.Evaluation]
+		}
+	}
+	return at, seconds
 }
 
 // noKernels is the share of a row in which the device idles, from which calls of a model that have most of it compute
@@ -354,7 +380,7 @@ func (f *filler) besideSteps() float64 {
 	on, all, first := 0.0, 0.0, 0.0
 	for _, line := range f.LoopLines.Lines {
 		switch {
-		case line.Kind.IsWait(), line.Own.IsAt(f.Costs.SyncsAt):
+		case line.Kind.IsWait(), line.Own.IsAt(f.Costs.SyncsAt), f.isEvaluated(line):
 			continue
 		case line.Kind != diagnose.Launching && line.Own.File != "" && !f.isSaved(line):
 			on, first = on+line.Seconds, max(first, line.Seconds)
@@ -386,6 +412,11 @@ func (f *filler) lineOfSync() diagnose.Line {
 	return at
 }
 
+// isEvaluated reports whether a line's time is that of the row of evaluation.
+func (f *filler) isEvaluated(line diagnose.LoopLine) bool {
+	return line.Evaluates() && f.rows[diagnose.RowEvaluation] != nil
+}
+
 // isSaved reports whether a line's time is that of the row of checkpoints.
 func (f *filler) isSaved(line diagnose.LoopLine) bool {
 	return line.Kind == diagnose.Saving && f.rows[diagnose.RowCheckpoint] != nil
@@ -409,7 +440,7 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		least = mostlyWork
 	}
 	for _, line := range f.LoopLines.Lines {
-		if f.isSaved(line) || slices.Contains(beside, line.Kind) || line.Own.IsAt(f.Costs.SyncsAt) ||
+		if f.isSaved(line) || f.isEvaluated(line) || slices.Contains(beside, line.Kind) || line.Own.IsAt(f.Costs.SyncsAt) ||
 			sync.Kind != "" && slices.Contains(ofLogs, line.Kind) && f.LoopLines.SecondsAt(line) < mostlyWork*seconds {
 			continue
 		}
@@ -492,7 +523,7 @@ func optimizedPerStep(c *diagnose.Case) float64 {
 func (f *filler) workBesideSync(seconds float64) (line diagnose.LoopLine, found bool) {
 	whole := 0.0
 	works := func(line diagnose.LoopLine) bool {
-		return line.Own.File != "" && !f.isSaved(line) && !slices.Contains(beside, line.Kind) &&
+		return line.Own.File != "" && !f.isSaved(line) && !f.isEvaluated(line) && !slices.Contains(beside, line.Kind) &&
 			!line.Own.IsAt(f.Costs.SyncsAt) && line.Asleep < line.Seconds/2
 	}
 	for _, line := range f.LoopLines.Lines {

@@ -28,7 +28,8 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		if slices.ContainsFunc(s.Places, acts) {
 			all.Acting += s.Seconds
 		}
-		if at := slices.IndexFunc(s.Places, recording.Place.Evaluates); at >= 0 {
+		at := slices.IndexFunc(s.Places, recording.Place.Evaluates)
+		if at >= 0 {
 			all.Evaluating += s.Seconds
 			if evaluations[s.Places[at]] += s.Seconds; evaluations[s.Places[at]] > evaluations[all.Evaluation] {
 				all.Evaluation = s.Places[at]
@@ -46,7 +47,11 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		} else if slices.Contains(diagnose.OfLoader, kind) { // one call waits for a batch, then takes it over
 			k.name = string(kind)
 		}
-		addStack(&all, places, k, diagnose.Line{Own: own, Call: call, Kind: kind}, s)
+		line := addStack(&all, places, k, diagnose.Line{Own: own, Call: call, Kind: kind}, s)
+		if at >= 0 {
+			line.Evaluating += s.Seconds
+			line.Evaluation = s.Places[at]
+		}
 	}
 	for i := range all.Lines {
 		all.Lines[i].Share = estimateShare(all.Lines[i].Seconds, all.Seconds, looks)
@@ -64,8 +69,8 @@ func imports(s recording.Stack) bool {
 	return own >= 0 && s.Places[own].Function == "<module>" && slices.ContainsFunc(s.Places, recording.Place.Imports)
 }
 
-// addStack adds a stack's seconds to the line of its key, which is line if the key is new.
-func addStack[K comparable](all *diagnose.LoopLines, places map[K]int, key K, line diagnose.Line, s recording.Stack) {
+// addStack adds a stack's seconds to the line of its key, which is line if the key is new. It returns that line.
+func addStack[K comparable](all *diagnose.LoopLines, places map[K]int, key K, line diagnose.Line, s recording.Stack) *diagnose.LoopLine {
 	at, known := places[key]
 	if !known {
 		at = len(all.Lines)
@@ -78,6 +83,7 @@ func addStack[K comparable](all *diagnose.LoopLines, places map[K]int, key K, li
 			all.Lines[at].Locked += s.Seconds
 		}
 	}
+	return &all.Lines[at]
 }
 
 // splitLoop returns the program's own line, and the library's function behind it that names the work.
