@@ -67,7 +67,8 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	lead := &diagnose.Lead{
 		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(),
 		Most:  mostOf(l, withoutStaying(l, best, c), steps),
-		Steps: loseBy(l, best.Name, class) && !lacksLine(l, best.Name, c, class), Ranks: exchanges(c), Passes: c.Grounds.Program == diagnose.Inference,
+		Steps: loseBy(l, best.Name, class) && !lacksLine(l, best.Name, c, class), Ranks: exchanges(c),
+		Passes: c.Grounds.Program == diagnose.Inference,
 	}
 	if !best.Name.ComesOnce() {
 		lead.Recurs = best.Seconds / l.Recurring()

@@ -206,7 +206,7 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 	case "step":
 		return in.addStep(p, own, r, now)
 	case "clock":
-		return in.addClock(p, r)
+		return in.addClock(p, own, r)
 	case "inside":
 		return in.addInside(p, r)
 	case "batch":
@@ -419,12 +419,15 @@ func (in *Intake) deviceOf(p *Process) int {
 	return in.device(p.PID, p.CUDA)
 }
 
-func (in *Intake) addClock(p *Process, r *hookRecord) bool {
+func (in *Intake) addClock(p *Process, own int, r *hookRecord) bool {
 	if r.N < 0 || r.N > maxN || r.Loader < 0 || r.Loader > maxN {
 		return false
 	}
 	key := loaderKey{p.PID, r.Loader}
 	if r.X != "" {
+		if own == p.PID && r.TID > 0 { // it asks for batches in another thread than the one that launches
+			p.LaunchThread, p.Launches = r.TID, true
+		}
 		in.noClock(p, key, r)
 		return true
 	}

@@ -405,3 +405,19 @@ func TestPaddingOfBatches(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A loop that asks for its batches in a thread of its own says which thread launches instead.
+func TestAnotherThreadLaunches(t *testing.T) {
+	var b book
+	in := NewIntake(0, &b, nil)
+	in.Take(packetOf(`{"k":"hello","role":"main","tid":7}`, `{"k":"loader","loader":1}`,
+		`{"k":"step","loader":1,"n":3,"t":5,"p":9,"w":1,"tid":12,"grad":true}`), 1)
+	if p := in.FindProcess(7); p.LaunchThread != 12 || p.Launches {
+		t.Errorf("before it is known: %+v", p)
+	}
+	in.Take(packetOf(`{"k":"clock","loader":1,"n":3,"x":"asked by another thread than the one that launches","tid":7}`,
+		`{"k":"step","loader":1,"n":4,"t":15,"p":9,"w":1,"tid":12,"grad":true}`), 2)
+	if p := in.FindProcess(7); p.LaunchThread != 7 || !p.Launches {
+		t.Errorf("%+v", p)
+	}
+}

@@ -125,7 +125,9 @@ class Devices(object):
         t = monotonic_ns()
         if reason != loader.reason or t - loader.reasoned >= SECOND:
             loader.reason, loader.reasoned = reason, t
-            state.channel.put('{"k":"clock","loader":%d,"n":%d,"x":"%s"}' % (loader.number, n, reason))
+            launcher = (self.emulated.launcher() or self.cuda.launcher()) if reason == OTHER_THREAD else None
+            told = "" if launcher is None else ',"tid":%d' % launcher
+            state.channel.put('{"k":"clock","loader":%d,"n":%d,"x":"%s"%s}' % (loader.number, n, reason, told))
 
     def report_memory(self, state):
         if self.lock.acquire(False):
@@ -191,6 +193,11 @@ class _Cuda(object):
 
     def wrong_thread(self, point):
         return self.wrong(point.tid, point.stream)
+
+    def launcher(self):
+        """The thread that launches; None if unknown, or if several do."""
+        known = list(self.launchers)
+        return known[0] if len(known) == 1 else None
 
     def survey(self, cuda, t):
         self.used = tuple(index for index in range(cuda.device_count()) if _holds_memory(cuda, index))
@@ -267,6 +274,10 @@ class _Emulated(object):
         if not before and device.launch_thread not in (None, tid):
             return OTHER_THREAD
         return device.index, 0, device.event()
+
+    def launcher(self):
+        device = self.found[0]() if len(self.found) == 1 else None
+        return None if device is None else device.launch_thread
 
     def wrong_thread(self, point):
         for device in self.found:

@@ -678,7 +678,9 @@ class Clock(FakeCase):
     thread = threading.Thread(target=lambda: [None for batch in loader])
     thread.start(); thread.join()
         """
-        self.assertEqual(self.reasons(body), {"asked by another thread than the one that launches"})
+        told = [c for c in self.clocks(body).of("clock") if "x" in c]
+        self.assertEqual({c["x"] for c in told}, {"asked by another thread than the one that launches"})
+        self.assertEqual({c.get("tid") for c in told}, {told[0]["pid"]})  # the main thread launches
 
     def test_side_stream(self):
         body = """
