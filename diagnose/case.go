@@ -55,6 +55,7 @@ type Case struct {
 	HoldsDevice      bool       // a process of the job holds the device
 	KernelsRecur     bool       // the device works again and again, however little
 	LoaderIterated   bool       // a DataLoader was iterated
+	LooksAtAsker     bool       // LoopLines are of the thread that asks for batches, and another one launches
 	LaunchThreadTime string     // where the launching thread's time goes, a sentence; "" unknown
 	ProgramEvidence  []Evidence // of steps and loaders, where nothing tells that it is training
 

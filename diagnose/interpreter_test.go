@@ -1,7 +1,9 @@
 package diagnose_test
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/advise"
@@ -49,6 +51,24 @@ func TestInterpreterLock(t *testing.T) {
 		})
 		if planned != c.want {
 			t.Errorf("%s: in the plan %t", c.stack, planned)
+		}
+		for i := range d.run.Steps {
+			s := &d.run.Steps[i]
+			s.Idle, s.DevicePeriod, s.NoClock = math.NaN(), math.NaN(), "asked by another thread than the one that launches"
+		}
+		for _, launcher := range []bool{false, true} { // of the thread that asks nothing is known of who launches
+			d.run.Facts.Processes[0].LauncherSeen = launcher
+			asked := judge.Judge(&d.run)
+			at := slices.IndexFunc(asked.Findings, is)
+			if (at >= 0) != (c.want && launcher) {
+				t.Errorf("%s, launcher known %t: %v", c.stack, launcher, asked.Findings)
+			}
+			if at >= 0 && !strings.Contains(asked.Findings[at].Text, "asks for the batches, at train.py:10") {
+				t.Error(asked.Findings[at].Text)
+			}
+			if asked.Lead != nil && !launcher && strings.Contains(asked.Lead.Why(), "launching thread's") {
+				t.Error(asked.Lead.Why())
+			}
 		}
 	}
 }

@@ -19,6 +19,7 @@ type Lead struct {
 	Recurs float64 // its share of the run without what comes once, on which Most rests; 0 of what comes once
 	Every  float64 // steps from one time to the next; NaN if that is not regular
 	Ranks  bool    // several ranks train
+	Asker  bool    // the line's samples are of the thread that asks for batches, and another one launches
 	Steps  bool    // the class of the steps says of what they lose by themselves
 	Passes bool    // the run never trains
 	Alone  bool    // one rank evaluates, and the others do not
@@ -108,7 +109,11 @@ func (l *Lead) Why() string {
 	if at := l.Line.String(); at != "" {
 		text += ": " + at
 		if l.LineShare >= leastSaid {
-			text += fmt.Sprintf(" has %s of the launching thread's stack samples", WholePercent(l.LineShare))
+			whose := "the launching thread's stack samples"
+			if l.Asker {
+				whose = "the stack samples of the thread that asks for batches (another one launches)"
+			}
+			text += fmt.Sprintf(" has %s of %s", WholePercent(l.LineShare), whose)
 		}
 	}
 	if l.Beside != "" {

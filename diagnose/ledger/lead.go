@@ -68,7 +68,7 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(),
 		Most:  mostOf(l, withoutStaying(l, best, c), steps),
 		Steps: loseBy(l, best.Name, class) && !lacksLine(l, best.Name, c, class), Ranks: exchanges(c),
-		Passes: c.Grounds.Program == diagnose.Inference,
+		Passes: c.Grounds.Program == diagnose.Inference, Asker: c.LooksAtAsker,
 	}
 	if !best.Name.ComesOnce() {
 		lead.Recurs = best.Seconds / l.Recurring()

@@ -39,6 +39,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.Grounds.Hidden = l.hidesGPUs()
 	l.nameGarbage()
 	l.nameForks()
+	l.LooksAtAsker = l.asksBeside() && !l.run.FindProcess(l.Costs.Window.PID).LauncherSeen
 	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
 	l.fillInput()
 	l.fillStorage()

@@ -28,13 +28,13 @@ func (l filler) findInterpreterLock() []diagnose.Finding {
 	if l.Idle > 0 {
 		least = max(leastLocked, min(muchLocked, l.Idle/2))
 	}
-	if lines.Looks < fewLooks || !(share >= least) || !(others >= leastHolding) {
+	if l.LooksAtAsker || lines.Looks < fewLooks || !(share >= least) || !(others >= leastHolding) {
 		return nil
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingInterpreterLock, fmt.Sprintf("%s of the launching thread's "+
 		"stack samples find it waiting for Python's interpreter lock, in next(), in a loop or after a wait for the device, "+
-		"and the other threads of its process use %s cores meanwhile",
-		diagnose.WholePercent(share), quantity.AboutCores(others)))
+		"and the other threads of its process use %s cores meanwhile%s",
+		diagnose.WholePercent(share), quantity.AboutCores(others), l.describeAsker()))
 	f.Share, f.Advice = share, diagnose.InterpreterAdvice
 	return []diagnose.Finding{f}
 }

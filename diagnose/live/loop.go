@@ -202,7 +202,28 @@ func (l filler) describeLaunchThread(w whereabouts) string {
 	if lines := l.describeLoop(); said != "" && lines != "" {
 		said += ". Its lines, outside of loading: " + lines
 	}
+	if l.LooksAtAsker {
+		return strings.ReplaceAll(said, "the launching thread", "the thread that asks for batches (another one launches)")
+	}
+	if said != "" {
+		said += l.describeAsker()
+	}
 	return said
+}
+
+// asksBeside reports whether another thread than the launching one asks for the batches.
+func (l filler) asksBeside() bool {
+	reason, n := l.countNoClock()
+	return reason == otherThread && 2*n > len(l.Costs.Window.Steps) && l.run.FindProcess(l.Costs.Window.PID) != nil
+}
+
+// describeAsker says where another thread than the launching one asks for the batches; "" if none does.
+func (l filler) describeAsker() string {
+	loader := l.run.FindLoader(l.Costs.Window.PID, l.Costs.Window.Loader)
+	if loader == nil || loader.Where == "" || !l.asksBeside() {
+		return ""
+	}
+	return ". Another thread of its process asks for the batches, at " + strings.TrimSpace(loader.Where+" "+loader.Function)
 }
 
 // describeLoop names the lines on which the launching thread is seen most, outside of fetches; "" if it was looked
