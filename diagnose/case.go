@@ -56,6 +56,7 @@ type Case struct {
 	KernelsRecur     bool       // the device works again and again, however little
 	LoaderIterated   bool       // a DataLoader was iterated
 	LooksAtAsker     bool       // LoopLines are of the thread that asks for batches, and another one launches
+	Asker            string     // another thread that asks for the batches, a sentence; "" none, or unknown
 	LaunchThreadTime string     // where the launching thread's time goes, a sentence; "" unknown
 	ProgramEvidence  []Evidence // of steps and loaders, where nothing tells that it is training
 

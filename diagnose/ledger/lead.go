@@ -92,6 +92,9 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	if class == diagnose.Neighbour && c.Costs.Others > 0 {
 		lead.Beside = fmt.Sprintf("Other programs use %.1f cores meanwhile, so all of it takes longer", c.Costs.Others)
 	}
+	if lead.Name == diagnose.RowBetween && lead.Line.Kind == diagnose.Locking {
+		lead.Beside = cmp.Or(lead.Beside, c.Asker)
+	}
 	return lead
 }
 

@@ -40,6 +40,9 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.nameGarbage()
 	l.nameForks()
 	l.LooksAtAsker = l.asksBeside() && !l.run.FindProcess(l.Costs.Window.PID).LauncherSeen
+	if !l.LooksAtAsker {
+		l.Asker = l.describeAsker()
+	}
 	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
 	l.fillInput()
 	l.fillStorage()

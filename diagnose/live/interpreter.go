@@ -33,8 +33,11 @@ func (l filler) findInterpreterLock() []diagnose.Finding {
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingInterpreterLock, fmt.Sprintf("%s of the launching thread's "+
 		"stack samples find it waiting for Python's interpreter lock, in next(), in a loop or after a wait for the device, "+
-		"and the other threads of its process use %s cores meanwhile%s",
-		diagnose.WholePercent(share), quantity.AboutCores(others), l.describeAsker()))
+		"and the other threads of its process use %s cores meanwhile",
+		diagnose.WholePercent(share), quantity.AboutCores(others)))
+	if l.Asker != "" {
+		f.Text += ". " + l.Asker
+	}
 	f.Share, f.Advice = share, diagnose.InterpreterAdvice
 	return []diagnose.Finding{f}
 }

@@ -205,8 +205,8 @@ func (l filler) describeLaunchThread(w whereabouts) string {
 	if l.LooksAtAsker {
 		return strings.ReplaceAll(said, "the launching thread", "the thread that asks for batches (another one launches)")
 	}
-	if said != "" {
-		said += l.describeAsker()
+	if said != "" && l.Asker != "" {
+		said += ". " + l.Asker
 	}
 	return said
 }
@@ -223,7 +223,7 @@ func (l filler) describeAsker() string {
 	if loader == nil || loader.Where == "" || !l.asksBeside() {
 		return ""
 	}
-	return ". Another thread of its process asks for the batches, at " + strings.TrimSpace(loader.Where+" "+loader.Function)
+	return "Another thread of its process asks for the batches, at " + strings.TrimSpace(loader.Where+" "+loader.Function)
 }
 
 // describeLoop names the lines on which the launching thread is seen most, outside of fetches; "" if it was looked
