@@ -97,12 +97,13 @@ type LoopLine struct {
 	Line
 
 	Seconds, Asleep float64
-	Locked          float64         // of Asleep, seconds of waiting for a lock that another thread has
-	Evaluating      float64         // seconds beneath a function of the program that evaluates
-	Evaluation      recording.Place // that function, and its line
-	Work            Kind            // of a server's line that works: what it does, by what it calls; "" unknown
-	Holds           Kind            // of a server's line on which a thread sleeps: by the libraries that it calls; "" unknown
-	Blocks          bool            // a server's event loop is blocked meanwhile
+	Locked          float64 // of Asleep, seconds of waiting for a lock that another thread has
+	Evaluating      float64 // seconds beneath a function of the program that evaluates
+	Work            Kind    // of a server's line that works: what it does, by what it calls; "" unknown
+	Holds           Kind    // of a server's line on which a thread sleeps: by the libraries that it calls; "" unknown
+	Blocks          bool    // a server's event loop is blocked meanwhile
+
+	Evaluation recording.Place // the function beneath which it evaluates, and its line
 }
 
 // Evaluates reports whether most of a line's time is beneath a function that evaluates.

@@ -25,8 +25,8 @@ func Stretch(phases []Phase) (from, to int) {
 	return from, to
 }
 
-// ShowLoop reports whether any of these is a turn of a loop. Checkpoints alone are none: how often the program goes round
-// between two of them is unknown.
+// ShowLoop reports whether any of these is a turn of a loop. Checkpoints alone are none: how often the program goes
+// round between two of them is unknown.
 func ShowLoop(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(s Step) bool { return s.Phase != Checkpoint })
 }

@@ -267,8 +267,8 @@ func (f *filler) paintDevice(from, end float64) []span {
 	return appendSpan(spans, span{last, end, diagnose.RowTail})
 }
 
-// paintSaves puts the checkpoints of a run without a recorded step on its time. Those that follow each other closely are
-// files of one.
+// paintSaves puts the checkpoints of a run without a recorded step on its time. Those that follow each other closely
+// are files of one.
 func (f *filler) paintSaves(spans []span) []span {
 	n := len(spans)
 	for _, s := range f.steps {

@@ -211,10 +211,11 @@ func TestStepsWithoutALineBesideEvaluation(t *testing.T) {
 
 // A loop that waits for a thread of its own that asks for its batches is told where that is.
 func TestWhoIsWaitedFor(t *testing.T) {
-	l := diagnose.Ledger{Wall: 40, Rows: []diagnose.Row{{Name: diagnose.RowBetween, Seconds: 20, Saves: 20, Idle: 20, Count: 9}}}
+	l := diagnose.Ledger{Wall: 40, Rows: []diagnose.Row{{Name: diagnose.RowBetween, Seconds: 20, Saves: 20, Idle: 20, Share: 0.5}, {Name: diagnose.RowTraining, Seconds: 20, Share: 0.5}}}
 	for kind, want := range map[diagnose.Kind]string{diagnose.Locking: "at train.py:10", diagnose.Saving: ""} {
 		l.Rows[0].Line = diagnose.Line{Own: recording.Place{File: "train.py", Line: 70, Function: "main"}, Kind: kind}
 		c := &diagnose.Case{HasSteps: true, Asker: "at train.py:10"}
+		c.Requests.None = math.NaN()
 		if lead := FindLead(l, c, diagnose.Unknown); lead == nil || lead.Beside != want {
 			t.Errorf("%s: %+v", kind, lead)
 		}

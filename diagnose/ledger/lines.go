@@ -440,7 +440,8 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		least = mostlyWork
 	}
 	for _, line := range f.LoopLines.Lines {
-		if f.isSaved(line) || f.isEvaluated(line) || slices.Contains(beside, line.Kind) || line.Own.IsAt(f.Costs.SyncsAt) ||
+		if f.isSaved(line) || f.isEvaluated(line) || slices.Contains(beside, line.Kind) ||
+			line.Own.IsAt(f.Costs.SyncsAt) ||
 			sync.Kind != "" && slices.Contains(ofLogs, line.Kind) && f.LoopLines.SecondsAt(line) < mostlyWork*seconds {
 			continue
 		}

@@ -70,7 +70,9 @@ func imports(s recording.Stack) bool {
 }
 
 // addStack adds a stack's seconds to the line of its key, which is line if the key is new. It returns that line.
-func addStack[K comparable](all *diagnose.LoopLines, places map[K]int, key K, line diagnose.Line, s recording.Stack) *diagnose.LoopLine {
+func addStack[K comparable](
+	all *diagnose.LoopLines, places map[K]int, key K, line diagnose.Line, s recording.Stack,
+) *diagnose.LoopLine {
 	at, known := places[key]
 	if !known {
 		at = len(all.Lines)
