@@ -29,6 +29,7 @@ type Analysis struct {
 	of       []int32    // process of each thread
 	hosts    lists      // host calls of each process
 	every    []int32    // all host calls, once they were asked for
+	marked   bool       // the file shows where steps begin and end
 	framed   bool       // names of a framework are in the file
 	compiled bool       // the program shows no sign of Python
 	comm     []int8     // of a name, whether it is a collective: 0 unknown yet
@@ -174,7 +175,7 @@ func (s Slice) ranged() bool {
 // Analyse measures every device with work. The run must have a Timeline.
 func Analyse(run *recording.Run) *Analysis {
 	t := run.Timeline
-	a := &Analysis{t: t}
+	a := &Analysis{t: t, marked: len(run.Steps) > 0 && run.Facts.MarksSteps()}
 	a.buildIndex()
 	a.compiled = !showsPython(run)
 	a.framed = slices.ContainsFunc(t.Names, func(name string) bool {

@@ -175,6 +175,9 @@ func (a *Analysis) waits(d *Device) []HostWait {
 		from, to = d.Steps[0].HostFrom, d.Steps[n-1].HostTo
 		end = max(to, d.To)
 	}
+	if d.Earlier { // before it the host waited for work that is not in the file
+		from = max(from, d.From)
+	}
 	for thread := range a.t.Threads {
 		if a.of[thread] != int32(d.Process) {
 			continue

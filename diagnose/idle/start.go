@@ -31,14 +31,15 @@ func (a *Analysis) cutStart(d *Device) {
 	d.To = a.lastUse(d, d.To)
 }
 
-// lastUse returns when a device last worked, if the rest of the window is longer than the time before and the host
-// only waits for the device there: no work in the file depends on that time. Else it returns the window's end.
+// lastUse returns when a device last worked, if the host only waits for the device behind it, or gives back what it
+// holds: no work in the file depends on that time. Else it returns the window's end, as it does of a step with marks,
+// unless the time behind the work is longer than the step to there.
 func (a *Analysis) lastUse(d *Device, to int64) int64 {
 	end, works := d.From, a.works.members(d.Index)
 	for _, w := range works {
 		end = max(end, a.t.Device.End[w])
 	}
-	if len(works) < leastRun || to-end <= end-d.From || a.usesDevice(d, end) {
+	if end >= to || a.usesDevice(d, end) || a.marked && (len(works) < leastRun || to-end <= end-d.From) {
 		return to
 	}
 	return end
@@ -47,11 +48,17 @@ func (a *Analysis) lastUse(d *Device, to int64) int64 {
 // leastRun is the number of kernels and copies below which a recording is not about the device. [J]
 const leastRun = 10
 
-// usesDevice reports whether a device's process calls its runtime after an instant, other than to wait.
+// usesDevice reports whether a device's process computes or calls the device's runtime after an instant, other than to
+// wait, to note an event or to give something back.
 func (a *Analysis) usesDevice(d *Device, after int64) bool {
 	h := &a.t.Host
 	for _, i := range a.callsBetween(d, after, math.MaxInt64) {
-		if h.Kind[i] == recording.Runtime && a.causeRow(uint8(recording.Runtime), h.Name[i]) != rowSync {
+		switch name := a.t.Names[h.Name[i]]; {
+		case h.Kind[i] == recording.Op && !a.marked:
+			return true
+		case h.Kind[i] != recording.Runtime || a.causeRow(uint8(recording.Runtime), h.Name[i]) == rowSync:
+		case !a.marked && (releases(name) || recording.ContainsAny(name, "EventRecord")):
+		default:
 			return true
 		}
 	}
@@ -87,7 +94,7 @@ func (a *Analysis) cutEdge(d *Device) {
 	seen := d.Start > 0 && (long || len(works) >= judgedWorks) // the program's beginning: it comes once
 	short := lead < longGap && edgeShare*lead < window
 	// What ran before the recorder began is in no file, and what was queued behind it began late.
-	held := d.Start == 0 && a.queuesUp(works)
+	held := d.Start == 0 && (a.queuesUp(works) || lead >= longGap && a.awaitsEarlier(d, works[0], lead))
 	early := held || a.isQueued(works[0], d.From+lead/queuedEarly, lead)
 	queued := (held || long || len(works) >= fewAtStart) && !short && early
 	if !queued && (!a.isUnbounded(d) || short || edgeParts*lead > window && !seen) {
@@ -133,6 +140,23 @@ func (a *Analysis) queuesUp(works []int32) bool {
 		}
 	}
 	return behind >= farAhead
+}
+
+// awaitsEarlier reports whether the host waited for the device for most of a lead behind the call that launched some
+// work, before that began: it waited for work from before the recording.
+func (a *Analysis) awaitsEarlier(d *Device, work int32, lead int64) bool {
+	call, start := a.t.Device.Call[work], a.t.Device.Start[work]
+	if call < 0 {
+		return false
+	}
+	h, waited := &a.t.Host, int64(0)
+	for _, i := range a.callsBetween(d, h.End[call], start) {
+		if h.Thread[i] == h.Thread[call] && h.Kind[i] == recording.Runtime &&
+			a.causeRow(uint8(recording.Runtime), h.Name[i]) == rowSync {
+			waited += min(start, h.End[i]) - h.Start[i]
+		}
+	}
+	return 2*waited > lead
 }
 
 // What a host that runs ahead of a busy device has launched before the first work starts, and how long that waits. [J]

@@ -1,0 +1,62 @@
+package idle_test
+
+import (
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// A program that is in no steps ends with the device's last work: what it gives back at its exit is no wait of the
+// device. A launch whose work the file lost, and a host that computes on, are.
+func TestWholeRecordingEndsWithItsWork(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind recording.CallKind
+		call string
+		to   int64 // us
+	}{
+		"gives back":      {recording.Runtime, "cudaFree_v3020", 114},
+		"destroys events": {recording.Runtime, "cudaEventDestroy_v3020", 114},
+		"waits":           {recording.Runtime, "cudaDeviceSynchronize", 114},
+		"notes an event":  {recording.Runtime, "cudaEventRecord", 114},
+		"launches":        {recording.Runtime, "cudaLaunchKernel", 190},
+		"computes on":     {recording.Op, "aten::mm", 190},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLine()
+			for i := range 10 {
+				at := 10 * float64(i)
+				l.kernel(at+14, at+24, l.launch(at))
+			}
+			l.host(c.kind, 180, 190, c.call)
+			run := &recording.Run{Timeline: l.sorted()}
+			run.Steps = []recording.Step{{PID: 1, Rank: -1, Period: 190e-6}}
+			run.Facts.StepsFrom = recording.WholeRecording
+			if d := idle.Analyse(run).Devices[0]; d.To/1000 != c.to {
+				t.Errorf("the window ends at %d us, want %d", d.To/1000, c.to)
+			}
+		})
+	}
+}
+
+// A host that waits in a call for the device, before any recorded work begins and behind its launch, waits for work
+// from before the recording.
+func TestAWaitForEarlierWorkIsNotIdle(t *testing.T) {
+	l := newLine()
+	first := l.launch(1000)
+	l.host(recording.Runtime, 1010, 43_000, "cudaStreamSynchronize")
+	l.kernel(43_000, 43_010, first)
+	for i := range 30 {
+		at := 43_100 + 100*float64(i)
+		l.kernel(at+10, at+90, l.launch(at))
+	}
+	run := &recording.Run{Timeline: l.sorted(), Steps: []recording.Step{{PID: 1, Rank: -1, Period: 46.2e-3}}}
+	run.Facts.StepsFrom = recording.WholeRecording
+	a := idle.Analyse(run)
+	if w := a.Waits(&a.Devices[0]); w.Hidden.Time+w.Explicit.Time > 1e6 {
+		t.Errorf("%+v are waits of the window", w)
+	}
+	if d := a.Devices[0]; d.From/1000 != 43_000 || !d.Earlier {
+		t.Errorf("the window begins at %d us, earlier %v; want 43000, true", d.From/1000, d.Earlier)
+	}
+}
