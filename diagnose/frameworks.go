@@ -237,7 +237,7 @@ var cures = map[string]map[string]string{
 			"or parameters and inputs in bfloat16",
 	},
 	FindingSmallGrids: {
-		FrameworkCUDA:       "more work per launch, or several streams at a time",
+		FrameworkCUDA:       "more blocks and threads in a launch, or several streams at a time",
 		FrameworkTensorFlow: "a larger batch while memory lasts",
 		frameworkGraphs:     "a larger batch while memory lasts",
 		frameworkJAX:        "a larger batch while memory lasts",

@@ -19,6 +19,7 @@ type Copies struct {
 	Pageable         Direction // to the device, named pageable, 1 MB and more
 	Pinned           Direction // to the device, named pinned
 	Tiny             Direction // to the device, below 64 KiB
+	Migrated         Direction // to the device, pages of managed memory: no call copies them
 	Within           Direction // from device to device
 	Serial           int64     // time of copies to the device in which no kernel ran
 	Joint            int       // tiny ones to the device that follow another copy to it, no kernel between them
@@ -60,7 +61,7 @@ func (d *Direction) addCopy(w *recording.Work, i int32, alone int64) {
 // SumCopies adds up a device's copies in its window.
 func (a *Analysis) SumCopies(d *Device) *Copies {
 	none := Direction{Largest: -1}
-	c := &Copies{none, none, none, none, none, none, 0, 0}
+	c := &Copies{none, none, none, none, none, none, none, 0, 0}
 	follows := false // a copy to the device
 	w := &a.t.Device
 	computing := a.computing(d.Index)
@@ -98,17 +99,20 @@ func (c *Copies) addCopy(w *recording.Work, i int32, name string, alone int64) {
 	case strings.Contains(name, "Pinned"):
 		c.Pinned.addCopy(w, i, alone)
 	}
-	if w.Bytes[i] >= 0 && w.Bytes[i] < smallCopy {
+	switch {
+	case recording.Migrates(name):
+		c.Migrated.addCopy(w, i, alone)
+	case w.Bytes[i] >= 0 && w.Bytes[i] < smallCopy:
 		c.Tiny.addCopy(w, i, alone)
 	}
 }
 
 // tiny reports whether a piece of work is a copy to the device that is all
-// overhead.
+// overhead: a page that migrates has no call.
 func (a *Analysis) tiny(work int32) bool {
 	w := &a.t.Device
 	return w.Kind[work] == recording.Copy && w.Bytes[work] >= 0 && w.Bytes[work] < smallCopy &&
-		recording.ToDevice(a.t.Names[w.Name[work]])
+		recording.ToDevice(a.t.Names[w.Name[work]]) && !a.migrates(work)
 }
 
 // A large copy, by its bytes. Where those are not recorded, it takes as long as they do at 10 GB/s. [J]

@@ -60,3 +60,20 @@ func TestAWaitForEarlierWorkIsNotIdle(t *testing.T) {
 		t.Errorf("the window begins at %d us, earlier %v; want 43000, true", d.From/1000, d.Earlier)
 	}
 }
+
+// A page of managed memory that moves as somebody touches it is no copy with a call of its own.
+func TestMigrationsAreNoTinyCopies(t *testing.T) {
+	for name, want := range map[string]int{"Memcpy HtoD (Managed -> Device)": 0, "Memcpy HtoD (Pinned -> Device)": 2} {
+		l := newLine()
+		for i := range 2 {
+			l.work(recording.Copy, 100+20*float64(i), 110+20*float64(i), name, -1)
+			l.t.Device.Bytes[i] = 4096
+		}
+		l.kernel(150, 160, l.launch(0))
+		a := idle.Analyse(&recording.Run{Timeline: l.sorted()})
+		c := a.SumCopies(&a.Devices[0])
+		if c.Tiny.Count != want || c.Joint != max(0, want-1) || c.Migrated.Count != 2-want {
+			t.Errorf("%s: %d tiny ones, %d joint, %d migrated", name, c.Tiny.Count, c.Joint, c.Migrated.Count)
+		}
+	}
+}

@@ -239,3 +239,19 @@ func TestGraphsOfACacheThatGrows(t *testing.T) {
 		}
 	}
 }
+
+// A kernel that leaves the device empty does not fill its memory's rate.
+func TestOneThreadIsNoMemoryLimit(t *testing.T) {
+	for blocks, want := range map[string]diagnose.Class{"0.01": diagnose.GPUBound, "8": diagnose.GPUMemory} {
+		var events []string
+		for i := range 200 {
+			at := 100 * float64(i)
+			events = append(events, launched(i+1, "", at, 20, "add(int, float *, float *)", at+40, 99)[1:]...)
+			last := len(events) - 1
+			events[last] = strings.Replace(events[last], `"stream": 7`, `"stream": 7, "blocks per SM": `+blocks, 1)
+		}
+		if got := screenOf(t, events).verdict.Class; got != want {
+			t.Errorf("%s blocks per SM: %s, want %s", blocks, got, want)
+		}
+	}
+}

@@ -127,6 +127,9 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 	c.InsteadOfSteps, c.IsTrial, c.Glimpse = string(d.Apart), t.isTrial(), t.measureGlimpse()
 	all := float64(max(1, k.Time))
 	moving := k.Family[idle.Elementwise] + k.Family[idle.Reduction] + k.Family[idle.Fused] + k.Family[idle.Moving]
+	if 2*k.SmallFor > k.Time { // kernels that leave most of the device empty do not fill its memory's rate
+		moving = -k.Vector
+	}
 	c.Kernels = diagnose.KernelShares{
 		Plain: float64(k.Plain) / all, Tensor: float64(k.Tensor) / all, Major: t.major,
 		Moving: float64(moving+k.Vector) / all, Vector: float64(k.Vector) / all,

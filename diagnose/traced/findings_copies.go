@@ -62,7 +62,7 @@ func printCount(n float64) string {
 }
 
 func (t *filler) findSerialCopies() (diagnose.Finding, bool) {
-	alone := t.copies.ToDevice.Alone - t.copies.Pageable.Alone
+	alone := t.copies.ToDevice.Alone - t.copies.Pageable.Alone - t.copies.Migrated.Alone
 	if t.d.Share(alone) < diagnose.SerialTrigger {
 		return diagnose.Finding{}, false
 	}
