@@ -2,7 +2,9 @@ package traced
 
 import (
 	"fmt"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -26,6 +28,12 @@ func (t *filler) findAllocating() (diagnose.Finding, bool) {
 	}
 	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed%s",
 		quantity.Percent(share), midst)
+	made, freed := t.countPairs()
+	if t.grounds.Framework == "" && made > 0 && !slices.ContainsFunc(t.t.Names, recording.TorchSign) {
+		f.Text += fmt.Sprintf(": %d allocations and %d frees, no pool keeps what is freed", made, freed)
+		f.Advice = "take memory from a pool: rmm.reinitialize(pool_allocator=True) with RMM and cuDF, cudaMallocAsync in CUDA"
+		return f, true
+	}
 	if t.grounds.Framework == "" {
 		f.Text += ": the caching allocator runs out of fitting blocks"
 	}
@@ -46,7 +54,7 @@ func (t *filler) findAllocating() (diagnose.Finding, bool) {
 // Where the cache is off, a step allocates for many tensors, and most tensors are made by
 // a kernel. [J]
 const (
-	leastMade = 20 // allocations of a step
+	leastMade = 20 // allocations of a step, or of a window
 	everyWork = 8  // pieces of work per allocation, at most
 )
 
@@ -78,6 +86,30 @@ func (t *filler) countAllocations() (made, freed int, everyStep bool) {
 		}
 	}
 	return counts[0][0], counts[0][1], counts[0][1] > 0
+}
+
+// inPairs is the part of a window's allocations that is freed in it again where no allocator keeps memory. [J]
+const inPairs = 0.8
+
+// countPairs are the allocations and frees of device memory in the window, if they come in pairs; else none.
+func (t *filler) countPairs() (made, freed int) {
+	h := &t.t.Host
+	for i, name := range h.Name {
+		if h.Kind[i] != recording.Runtime || h.Start[i] < t.d.From || h.Start[i] >= t.d.To {
+			continue
+		}
+		call, _, _ := strings.Cut(t.t.Names[name], "_v")
+		switch call {
+		case "cudaMalloc", "hipMalloc", "cuMemAlloc":
+			made++
+		case "cudaFree", "hipFree", "cuMemFree":
+			freed++
+		}
+	}
+	if made < leastMade || float64(min(made, freed)) < inPairs*float64(max(made, freed)) {
+		return 0, 0
+	}
+	return made, freed
 }
 
 func (t *filler) findCollecting() (diagnose.Finding, bool) {

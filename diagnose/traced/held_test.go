@@ -7,6 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/rules"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Where the host itself waits while a device is idle, it is not its own work that takes the time: another device, or the
@@ -48,5 +49,30 @@ func TestMedianOfFewExchanges(t *testing.T) {
 	said := describeLengths([]int64{6_000, 14_000, 986_000, 9_000_000}, 2_501_500)
 	if said != "500 µs in the median, 9 ms the longest" {
 		t.Error(said)
+	}
+}
+
+// Allocations that are freed one by one are of no caching allocator: a pool helps, and no setting of PyTorch's.
+func TestAllocationsInPairs(t *testing.T) {
+	for names, want := range map[string]string{
+		"cudaMalloc_v3020 cudaFree_v3020":          "30 allocations and 30 frees, no pool",
+		"cudaMalloc_v3020 cudaFree_v3020 aten::mm": "caching allocator",
+		"cudaMalloc_v3020 cudaMalloc_v3020":        "caching allocator",
+	} {
+		f := filler{t: &recording.Timeline{Names: strings.Fields(names)}, all: &idle.Analysis{Devices: make([]idle.Device, 1)}}
+		f.d, f.unmarked = &f.all.Devices[0], true
+		f.d.To, f.d.Causes[idle.Allocator] = 100, 50
+		h := &f.t.Host
+		for i := range int32(60) {
+			h.Name, h.Kind = append(h.Name, i%2), append(h.Kind, recording.Runtime)
+			h.Start, h.End = append(h.Start, int64(i)), append(h.End, int64(i)+1)
+		}
+		finding, found := f.findAllocating()
+		if !found || !strings.Contains(finding.Text, want) {
+			t.Errorf("%s: %q", names, finding.Text)
+		}
+		if pool := strings.Contains(finding.Advice, "rmm."); pool != (len(finding.Settings) == 0) {
+			t.Errorf("%s: %q, %v", names, finding.Advice, finding.Settings)
+		}
 	}
 }
