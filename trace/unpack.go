@@ -318,6 +318,12 @@ func recognise(file string, start []byte) error {
 			file, 0, "the file holds zeros alone, expected a trace",
 			"copy or record it again: an empty archive, a full disk or a crash leaves such files",
 		}
+	case bytes.HasPrefix(text, []byte("<?xml")) && !bytes.Contains(bytes.ToLower(text), []byte("<html")):
+		what := "a document in XML"
+		if bytes.Contains(text, []byte("<session ")) {
+			what = "a session of NVIDIA's Visual Profiler, without its events"
+		}
+		return &unsupportedError{file, what, "give the trace that the profiler itself wrote, or record it again"}
 	case text[0] == '<':
 		return &malformedError{
 			file, 0, "this is a web page (HTML), expected a trace in JSON",

@@ -111,7 +111,11 @@ func (r *reader) readGPUs() error {
 	t := r.out.Timeline
 	place := map[int64]int{}
 	may := []string{"totalMemory", "smCount", "computeMajor", "computeMinor", "uuid"}
-	err := r.scanColumns("TARGET_INFO_GPU", []string{"id", "name"}, may, func(row *row) error {
+	number := "id"
+	if gpus := r.db.tables["TARGET_INFO_GPU"]; gpus != nil && gpus.columnName(number) == "" {
+		number = "deviceId" // until 2021
+	}
+	err := r.scanColumns("TARGET_INFO_GPU", []string{number, "name"}, may, func(row *row) error {
 		id, ok := row.intAt(0)
 		if _, again := place[id]; !ok || again || len(place) >= columns.MostDevices {
 			return nil
@@ -155,8 +159,12 @@ func (r *reader) readGPUs() error {
 	}
 	r.keepUsedGPUs()
 	if len(place) == 0 && len(t.Devices) > 0 {
-		r.addWarning("The file does not say which GPUs were used (its table TARGET_INFO_GPU is missing): what follows " +
-			"from the model of the GPU is unknown.")
+		lacks := "is missing"
+		if r.db.tables["TARGET_INFO_GPU"] != nil {
+			lacks = "holds none that can be read"
+		}
+		r.addWarning("The file does not say which GPUs were used (its table TARGET_INFO_GPU %s): what follows "+
+			"from the model of the GPU is unknown.", lacks)
 	}
 	return err
 }
@@ -205,7 +213,9 @@ func (r *reader) diagnostics() error {
 	err := r.scanColumns("DIAGNOSTIC_EVENT", []string{"text"}, []string{"severity"}, func(row *row) error {
 		severity := r.labels.severity[readNumber(row, 1)]
 		text := columns.CleanText(row.textAt(0), 300)
-		if severity != "Warning" && severity != "Error" || text == "" ||
+		tells := severity == "Warning" || severity == "Error" ||
+			strings.HasPrefix(text, "Number of incomplete CUPTI events dropped") // work of the device that the file lost
+		if !tells || text == "" ||
 			strings.HasPrefix(text, "Process was launched by the profiler") {
 			return nil
 		}

@@ -217,7 +217,13 @@ func TestSchemas(t *testing.T) {
 				t.Errorf("GPUs %+v, devices %+v", f.GPUs, tr.Timeline.Devices)
 			}
 		}},
-		"no GPU": {drop("TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE", "StringIds"), "which GPUs were used", nil},
+		"GPUs by their former number": {[]string{"ALTER TABLE TARGET_INFO_GPU RENAME COLUMN id TO deviceId"}, "", func(t *testing.T, tr *Trace) {
+			if want := read(t, variant(t)).Facts.GPUs; len(tr.Facts.GPUs) != len(want) || tr.Facts.GPUs[0].Name != want[0].Name {
+				t.Errorf("GPUs %+v, want %+v", tr.Facts.GPUs, want)
+			}
+		}},
+		"GPUs without a number": {[]string{"ALTER TABLE TARGET_INFO_GPU RENAME COLUMN id TO place"}, "holds none that can be read", nil},
+		"no GPU":                {drop("TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE", "StringIds"), "which GPUs were used", nil},
 		"no ENUM": {append(drop("ENUM_CUDA_MEMCPY_OPER", "ENUM_CUDA_MEM_KIND"), "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 1, srcKind = 1, dstKind = 2"), "", func(t *testing.T, tr *Trace) {
 			if name := tr.Timeline.Names[tr.Timeline.Device.Name[0]]; name != "Memcpy HtoD (Pinned -> Device)" {
 				t.Errorf("without ENUM tables: %q", name)
