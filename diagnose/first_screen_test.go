@@ -65,7 +65,7 @@ func TestCallsWithoutTheirWork(t *testing.T) {
 	}
 	v, _ := judged(t, p)
 	if text := v.Evidence[0].Text + v.Do() + strings.Join(v.Warnings, " "); strings.Contains(text, "ProfilerActivity") ||
-		!strings.Contains(text, "could not read it") {
+		!strings.Contains(text, "did not get it") {
 		t.Errorf("%q", text)
 	}
 }

@@ -38,7 +38,7 @@ func withoutWork(c *diagnose.Case) []diagnose.Evidence {
 	case c.LaunchCalls > 0:
 		return diagnose.AddEvidence(nil, c.LaunchCalls, "calls", "trace.launches",
 			"the trace holds %.0f launch%s of work on a device, and none of that work: the profiler was asked for the "+
-				"device, as it has the calls, and could not read it",
+				"device, as it has the calls, and did not get it in time or at all",
 			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "es"))
 	case c.DeviceSign != "" && (c.ModelComputes || !c.DeviceListed):
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device", "%s", sayUnrecorded(c))

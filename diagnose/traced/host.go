@@ -54,7 +54,8 @@ func recordInstead(c *diagnose.Case, run *recording.Run) string {
 		return "record again without another profiler beside this one, with a CUPTI of the driver's version, or under nsys " +
 			"profile"
 	case c.LaunchCalls > 0 && framework == diagnose.FrameworkCUDA:
-		return "record again with an nsys that knows this driver, and no other profiler beside it"
+		return "record again until the program has waited for the device (cudaDeviceSynchronize) and ended, with a newer " +
+			"nsys and no other profiler beside it"
 	case c.DeviceTraced:
 		return "record while the program uses the device. If it did, the recorder could not follow the process that does"
 	case c.LaunchCalls == 0 && !c.ModelComputes && c.Grounds.Kind == "" &&
