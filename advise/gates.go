@@ -269,7 +269,7 @@ func (g *gain) checkRank() string {
 var ofExchange = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
 
 // checkHostWork refuses to move the host's work if something else is the limit, if the work is to launch the device's,
-// and if it comes once: a first call, or one gap of the only step.
+// and if it comes once: a first call, one gap of the only step, or behind all kernels.
 func (g *gain) checkHostWork() string {
 	if g.fix.Name != Overlap {
 		return ""
@@ -288,6 +288,8 @@ func (g *gain) checkHostWork() string {
 	case rate > 0:
 		return fmt.Sprintf("a step comes every %s, %.0f a second, and the host does nothing that was recorded between: a "+
 			"program that keeps time, as for frames of a video, looks so", quantity.AboutSeconds(1/rate), rate)
+	case work.Last:
+		return "no kernel comes behind the longest gap: nothing of the device's work waits for it"
 	case diagnose.IsBare(g.verdict.Grounds.Framework) && g.verdict.Grounds.Traffic.Read:
 		return "the host reads what the device computed, and may need it for the work that is next"
 	case work.Once:

@@ -192,6 +192,7 @@ func TestWhichHostWorkCanRunBeside(t *testing.T) {
 		"not recorded":               {diagnose.CPUBound, diagnose.HostWork{}, ""},
 		"an operator of the loop":    {diagnose.CPUBound, diagnose.HostWork{In: "aten::sort"}, ""},
 		"a first call":               {diagnose.CPUBound, diagnose.HostWork{In: "aten::mul_", First: true}, "it comes once"},
+		"behind all kernels":         {diagnose.CPUBound, diagnose.HostWork{Last: true}, "no kernel comes behind"},
 		"the compiled function":      {diagnose.CPUBound, diagnose.HostWork{In: "PjitFunction(step)"}, "launches the device's work"},
 		"beside a device that works": {diagnose.GPUTensor, diagnose.HostWork{In: "image.py(178): preprocess"}, "this is gpu-bound/tensor: what the verdict names"},
 		"beside launches":            {diagnose.LaunchBound, diagnose.HostWork{In: "image.py(178): preprocess"}, "what the verdict names comes first"},

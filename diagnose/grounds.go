@@ -55,6 +55,7 @@ type HostWork struct {
 	In     string // the function, operator or range with most of it; "" if nothing of it was recorded
 	First  bool   // most of the longest gap is before the first kernel
 	Once   bool   // one gap of the only step has most of it
+	Last   bool   // no kernel comes behind the longest gap of the only step
 	Keeps  bool   // most of the long gaps' time allocates or frees memory
 	Before bool   // a step that is left out takes longer than all judged ones, most of it to allocate or free memory
 	Unseen bool   // of most of it no operator, no call and no line of Python was recorded

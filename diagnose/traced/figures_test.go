@@ -255,3 +255,16 @@ func TestOneThreadIsNoMemoryLimit(t *testing.T) {
 		}
 	}
 }
+
+// Behind the last kernel, the host's work holds up nothing of the device's but what it reads.
+func TestHostWorkBehindAllKernels(t *testing.T) {
+	for name, last := range map[string]bool{"kernel": false, "gpu_memcpy": true} {
+		events := pass(100, 300, 0, 100, 90, "sgemm")
+		work := launched(2, "aten::mm", 70_000, 20, "Memcpy DtoH (Device -> Pinned)", 70_030, 500)
+		work[2] = strings.Replace(work[2], `"kernel"`, `"`+name+`"`, 1)
+		s := screenOf(t, append(events, work...))
+		if got := s.verdict.Grounds.HostWork.Last; got != last {
+			t.Errorf("%s: %v, want %v, of %s: %v", name, got, last, s.verdict.Class, s.verdict.Findings)
+		}
+	}
+}

@@ -129,6 +129,7 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	place := t.longestWork()
 	t.locateGap(&f, place)
 	t.grounds.HostWork.First = t.isFirst(place)
+	t.grounds.HostWork.Last = t.countSteps() <= 1 && t.isLast(place)
 	t.grounds.HostWork.Once = t.countSteps() <= 1 && 2*place.Time >= t.d.LongWork
 	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s, while the launching thread does "+
 		"other work, for up to %s at a time", quantity.Percent(share), t.describeLongGaps(),

@@ -247,6 +247,17 @@ func (t *filler) isFirst(p idle.Place) bool {
 	return true
 }
 
+// isLast reports whether a gap is behind all kernels of the recording.
+func (t *filler) isLast(p idle.Place) bool {
+	w := &t.t.Device
+	for i := range w.Start {
+		if w.Kind[i] == recording.Kernel && w.Device[i] == t.d.Index && w.Start[i] >= p.To {
+			return false
+		}
+	}
+	return true
+}
+
 // sayPerStep is " per step" if what is counted is, "" of a file that shows no steps.
 func (t *filler) sayPerStep() string {
 	if t.unmarked {
