@@ -21,7 +21,7 @@ func (t *filler) listDoubts(run *recording.Run) []string {
 	leftOut, _ := t.findLeftOut(run)
 	for _, text := range []string{
 		leftOut, cmp.Or(t.describeMissingRanks(run), t.describeAlone(run)), t.describeUnlinked(), t.describeRecorder(),
-		t.describeStrays(),
+		t.describeStrays(), t.describeOneStep(),
 	} {
 		if text != "" {
 			out = append(out, text)

@@ -193,6 +193,9 @@ func TestAnAllocatorOfTwoSteps(t *testing.T) {
 		"one step carries the verdict: number 1", "freed and allocated in later steps as well",
 	},
 		"own work on the host", "while the device computes: at most", "a first pass allocates")
+	if !strings.Contains(strings.Join(s.lead.Caution, " "), "one step carries the verdict") {
+		t.Errorf("the first screen's cautions lack the step: %q", s.lead.Caution)
+	}
 }
 
 // One collective of each step that takes far longer than the others is a wait for a late rank: that comes first, and no

@@ -54,7 +54,7 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 				"step, and nobody knows whether they come again", quantity.AboutSeconds(toSeconds(d.Edge))))
 	}
 	for _, said := range []string{
-		t.describeElsewhere(), t.describeOneStep(), t.describeOneExchange(),
+		t.describeElsewhere(), t.describeOneExchange(),
 	} {
 		if said != "" {
 			out = append(out, said)
