@@ -244,6 +244,21 @@ func isTar(start []byte) bool {
 	return len(start) > mark+5 && string(start[mark:mark+5]) == "ustar"
 }
 
+// refuseMarkup says what a file is that begins as a page or another document does.
+func refuseMarkup(file string, text []byte) error {
+	if !bytes.HasPrefix(text, []byte("<?xml")) || bytes.Contains(bytes.ToLower(text), []byte("<html")) {
+		return &malformedError{
+			file, 0, "this is a web page (HTML), expected a trace in JSON",
+			"download the file itself, not the page that shows it (a raw or resolve link)",
+		}
+	}
+	what := "a document in XML"
+	if bytes.Contains(text, []byte("<session ")) {
+		what = "a session of NVIDIA's Visual Profiler, without its events"
+	}
+	return &unsupportedError{file, what, "give the trace that the profiler itself wrote, or record it again"}
+}
+
 // recogniseLines refuses what nsys export --type jsonlines and dftracer write: an object in each line, the first
 // of which names a type or a table, or a process of many.
 func recogniseLines(file string, start []byte) error {
@@ -318,17 +333,8 @@ func recognise(file string, start []byte) error {
 			file, 0, "the file holds zeros alone, expected a trace",
 			"copy or record it again: an empty archive, a full disk or a crash leaves such files",
 		}
-	case bytes.HasPrefix(text, []byte("<?xml")) && !bytes.Contains(bytes.ToLower(text), []byte("<html")):
-		what := "a document in XML"
-		if bytes.Contains(text, []byte("<session ")) {
-			what = "a session of NVIDIA's Visual Profiler, without its events"
-		}
-		return &unsupportedError{file, what, "give the trace that the profiler itself wrote, or record it again"}
 	case text[0] == '<':
-		return &malformedError{
-			file, 0, "this is a web page (HTML), expected a trace in JSON",
-			"download the file itself, not the page that shows it (a raw or resolve link)",
-		}
+		return refuseMarkup(file, text)
 	case start[0] == 0x0a && bytes.ContainsAny(start, "\x00\x12"):
 		return &unsupportedError{
 			file, "a file in protobuf that is no XSpace, such as Perfetto writes",
