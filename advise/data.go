@@ -55,8 +55,8 @@ func (a adviser) split() (Fix, string) {
 const wholeReads = "itertools.islice(samples, info.id, None, info.num_workers) keeps the samples too, but each worker " +
 	"still reads all of them"
 
-// shards proposes a part of the data for each worker, where fewer parts than workers would do
-// keep the others without data: first for the workers that are there, before there are more.
+// shards proposes a part of the data for each worker, if there are fewer parts than workers: first for the workers
+// that are there, then for more of them.
 func (a adviser) shards() (Fix, string) {
 	has, l := int(a.base.Shards), a.verdict.Grounds.Loader
 	if has < 1 || l == nil || a.idleKnown() && !a.isStarved() || l.Repeats() > 1 {
@@ -101,7 +101,7 @@ func (a adviser) shards() (Fix, string) {
 	return fix, ""
 }
 
-// capAt keeps a gain at what more workers at work could gain at most.
+// capAt bounds a gain by what more working workers could gain.
 func capAt(f predict.Forecast, most float64) predict.Forecast {
 	s := &f.Speedup
 	if !(s.High > most) {

@@ -11,8 +11,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Workers without data get some before there are more of them. How many parts the data set has is not recorded unless
-// its library tells, and no number of them is said then.
+// Data for workers that have none is advised before more workers. A number of parts is advised only if the library
+// tells how many the data set has.
 func TestWorkersGetDataBeforeThereAreMore(t *testing.T) {
 	run, err := recording.Open("../testdata/cases/iterable-one-shard/run.jsonl.gz")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestWorkersGetDataBeforeThereAreMore(t *testing.T) {
 	}
 }
 
-// No more is gained than the workers that get data can do.
+// The gain is bounded by the number of workers that get data.
 func TestGainOfWorkersIsBound(t *testing.T) {
 	f := adviser{}.atMost(3)
 	f.Speedup.Point = 2.5

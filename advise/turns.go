@@ -11,8 +11,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// spreadOverTurns says what changes of the judged loader gain the program if other loaders take turns with it, as one
-// for validation does: their turns stay as long as they are.
+// spreadOverTurns turns the gain of the judged loader into one of the program, if other loaders, as one for validation,
+// take turns with it: their turns take as long as before.
 func (a adviser) spreadOverTurns(plan *Plan) {
 	w := a.costs.Window
 	part := a.costs.Step / (a.costs.Step + w.TurnPerStep())
@@ -40,7 +40,8 @@ func (a adviser) spreadOverTurns(plan *Plan) {
 	})
 }
 
-// keepOthers lets the workers of the other loaders stay as well, if they start anew for each turn, and adds that gain.
+// keepOthers proposes persistent workers for the other loaders too, if these restart theirs each turn, and adds that
+// gain.
 func (a adviser) keepOthers(fix *Fix) {
 	w := a.costs.Window
 	steps := float64(len(w.Steps))
@@ -61,7 +62,7 @@ func (a adviser) keepOthers(fix *Fix) {
 			continue
 		}
 		s, now := &fix.Forecast.Speedup, a.costs.Step+w.TurnPerStep()
-		*s = stoker.Interval{ // as of the judged loader's workers: in the worst view half of it has another cause
+		*s = stoker.Interval{ // at worst half of it has another cause, as for the judged loader's workers
 			Low: now / (now/s.Low - likely/2/steps), Point: now / (now/s.Point - likely/steps),
 			High: now / (now/s.High - all/steps),
 		}

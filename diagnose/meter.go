@@ -20,7 +20,7 @@ func (c *Case) DescribeMeter() string {
 	case c.UtilFrom == recording.GPUKernels:
 		return " (by the device's counter of kernels)"
 	case c.MayHoldCopies():
-		return " (by GPU-Util, which counts copies as well)"
+		return " (by GPU-Util, copies included)"
 	}
 	return ""
 }

@@ -21,7 +21,7 @@ func TestWhatToldIsNamed(t *testing.T) {
 		text   string
 	}{
 		"counter": {func(m *made) { m.levels["gpu.kernels gpu/0"] = 0.98 }, recording.GPUKernels, "some kernel runs 98 % of the time (by the device's counter of kernels)"},
-		"neither": {func(*made) {}, recording.GPUUtilisation, "some kernel runs 99 % of the time (by GPU-Util, which counts copies as well)"},
+		"neither": {func(*made) {}, recording.GPUUtilisation, "some kernel runs 99 % of the time (by GPU-Util, copies included)"},
 	} {
 		m := computing().with(c.set)
 		v := judge.Judge(m.run(t))

@@ -49,15 +49,15 @@ func (p Parts) LoseTimeBeside(part float64) bool {
 	return !(p.Input+p.Host+p.Long+p.Copies+p.Queued+stat.Or(p.Rare, 0)-part < leastLost)
 }
 
-// AskDeviceLead is the question that ScoreDeviceLead answers.
+// AskDeviceLead is what ScoreDeviceLead answers.
 const AskDeviceLead = "Would a device twice as fast bring more than whatever fills its gaps?"
 
-// A device is the limit where a faster one brings more than doing away with the largest of the
-// gaps' reasons. One of the next generation, or half the bits, is about twice as fast. [J]
+// The device is the limit if a faster one brings more than removing the largest cause of its gaps. One of the next
+// generation, or half the bits, is about twice as fast. [J]
 const fasterDevice = 2
 
-// ScoreDeviceLead is how much of a yes it is that work of the device's own, a share of the window, is what a change
-// brings most of: in a trace, and of a server, whose gaps have reasons as well.
+// ScoreDeviceLead scores whether a faster device brings more than filling its gaps: of a trace, and of a server. own is
+// the device's own work, a share of the window.
 func (p Parts) ScoreDeviceLead(own float64) float64 {
 	gained := own * (1 - 1.0/fasterDevice)
 	return DeviceLeads.Score(own) *

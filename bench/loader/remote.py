@@ -498,9 +498,9 @@ def kill(arguments):
 
 TOLD = ("deaths", "runs", "batches", "differ", "lost", "twice", "left over")
 NODES_DIE = {"node", "silence"}
-#: Of a script; 3 else. What follows a death costs a Python with PyTorch for each.
+#: Workers of a script, by what is killed; 3 elsewhere. Each one that is started again imports PyTorch.
 WORKERS = {"head": 1, "driver": 2}
-EPOCHS_OF_A_HEAD = 3  # it takes its cluster along
+EPOCHS_OF_A_HEAD = 3  # the whole cluster ends with it
 TURN = 60  # seconds in which one script is struck: the others have their turn
 STEP = 0.05  # seconds of the loop's own for each batch, so that it outlives a strike
 RAYLETS_STAY = 4  # seconds that nodes live without a head, in place of 60
@@ -520,7 +520,7 @@ class Ground:
         stack.callback(self.end)
 
     def begin(self):
-        """Have nodes that live. On a busy machine one may not come up in the 30 s that Ray gives it."""
+        """Start nodes until all are alive. On a busy machine, 30 s may be too short for one: Ray gives it no more."""
         for left in reversed(range(STARTS)):
             try:
                 return self._begin()

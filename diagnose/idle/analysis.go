@@ -190,8 +190,8 @@ func Analyse(run *recording.Run) *Analysis {
 	return a
 }
 
-// mostOfProcess is how many devices of one process are judged, as each takes a look at all that the process did. [J] No
-// machine has more, and a file may name any number.
+// mostOfProcess is how many devices of one process are judged. [J] No machine has more, but a file may name any number,
+// and judging one reads all host calls of the process.
 const mostOfProcess = 16
 
 // chooseDevices are the devices that are judged, in order: of each process those that work longest.

@@ -83,8 +83,7 @@ func TestCallsNestedWithoutEnd(t *testing.T) {
 	}
 }
 
-// Each device takes a look at all that its process did: of many that one process drives the busiest are judged, and all
-// are counted.
+// A process may drive many devices: the busiest are judged, and all are counted.
 func TestManyDevicesOfOneProcess(t *testing.T) {
 	l := newLine()
 	for n := range 40 {

@@ -376,7 +376,7 @@ func (s *gapSweep) callsFirst(p Slice) bool {
 	h, name := &s.a.t.Host, s.a.t.Host.Name[p.Call]
 	usual := s.a.usualLength(name)
 	if usual == 0 && s.d.Seen <= 1 && recording.ChoosesKernel(s.a.t.Names[name]) {
-		return true // of a few all may be first ones, and the rest of such an operator takes less
+		return true // if there are few calls, all of them may be first ones
 	}
 	return usual > 0 && h.End[p.Call]-h.Start[p.Call] >= firstTimes*usual
 }

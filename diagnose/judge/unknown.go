@@ -313,8 +313,8 @@ func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 		diagnose.WholePercent(line.Share.Point), line.Line, quantity.Percent(c.Idle))
 }
 
-// heldInstead returns the evidence that a launching thread, which seems to work while the device idles, is held
-// instead: by the interpreter lock, or by the device, behind which its work could hide.
+// heldInstead returns the evidence that a launching thread, which seems to work while the device idles, waits: for the
+// interpreter lock, or for the device, with which its work could overlap. nil if it does not.
 func heldInstead(c *diagnose.Case) []diagnose.Evidence {
 	for _, f := range c.Findings {
 		if f.Name == diagnose.FindingInterpreterLock {
@@ -327,8 +327,8 @@ func heldInstead(c *diagnose.Case) []diagnose.Evidence {
 	return heldAtLine(c)
 }
 
-// worksAtLine reports whether one function of the program works for half of the device's idle time: it could be made
-// cheaper. Else the host's work is spread out, and could hide behind the device's.
+// worksAtLine reports whether one function of the program works for half of the device's idle time, so that it is what
+// to make cheaper. Otherwise the work is spread out, and could overlap with the device's.
 func worksAtLine(c *diagnose.Case) bool {
 	_, most := diagnose.BusiestFunction(c.LoopLines.Lines, func(line diagnose.LoopLine) bool {
 		return line.Own.File != "" && line.Kind != diagnose.DeviceWait

@@ -11,8 +11,8 @@ import (
 
 // Start values of what another thread of the trainer costs. [J]
 const (
-	// shares of the looks at the launching thread that find it waiting for the interpreter lock; the second one where
-	// that is half of the device's idle time
+	// shares of the launching thread's samples in which it waits for the interpreter lock. The second one counts if it
+	// is half of the device's idle time
 	muchLocked, leastLocked = 0.3, 0.15
 	leastHolding            = 0.25 // cores that the trainer's other threads use meanwhile
 )

@@ -120,8 +120,8 @@ func (l filler) waitElsewhere() float64 {
 	return (coroutines + threads) / (l.To - l.From)
 }
 
-// askServerBusy asks of the time in which requests are there what askDeviceBusy asks of all, and whether a faster
-// device brings more than whatever fills its gaps, as of a trace.
+// askServerBusy is askDeviceBusy of the time with requests. As for a trace, it is also a yes if a faster device brings
+// more than filling its gaps.
 func (l filler) askServerBusy() diagnose.Quantity {
 	asked := 1 - l.Parts.Unasked
 	if !(asked > 0) {
@@ -146,7 +146,7 @@ func (l filler) partsAsked() diagnose.Parts {
 	}
 }
 
-// leaveToDevice takes from what keeps the device waiting what a device that leads leaves of it.
+// leaveToDevice lowers the scores of what keeps the device waiting, the more the device itself is the limit.
 func (l filler) leaveToDevice() {
 	if math.IsNaN(l.Util) {
 		return

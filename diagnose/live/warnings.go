@@ -123,7 +123,7 @@ func listAbsences(all []recording.Absence) []string {
 // noDevice is the hook's word for a program that uses no device, which the verdict itself tells.
 const noDevice = "no device"
 
-// otherThread is its word for a thread that asks for batches and launches nothing.
+// otherThread names a thread that asks for batches and launches nothing.
 const otherThread = "asked by another thread than the one that launches"
 
 // countNoClock counts the judged steps without a device clock, and the most frequent

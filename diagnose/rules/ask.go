@@ -115,8 +115,8 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 // serves requests; without requests nothing else limits it; and one that gives its device a request at a time is
 // not limited by the device.
 //
-// Where no GPU was seen, that the model computes on the CPU is the limit if its passes take more than anything else.
-// Beside a GPU it is the deeper cause.
+// Without a GPU, computing on the CPU is the limit if the model's passes take more than anything else.
+// With one, it is the cause of the rest.
 func (c *inquiry) weighServer(class diagnose.Class) float64 {
 	switch class {
 	case diagnose.ComputeOnCPU:
@@ -159,8 +159,8 @@ func (c *inquiry) weighPasses() float64 {
 	return diagnose.HostForRequests.Score(c.Requests.PassShare / max(1e-9, 1-c.Requests.None))
 }
 
-// passesOnCPU is the share of the window in which a server's model computes on the CPU of a machine without a GPU. One
-// would do away with most of that, unlike a faster one with the work of a slower. 0 of others.
+// passesOnCPU is the share of the window in which a server's model computes on the CPU, as the machine has no GPU. A
+// GPU would save most of it. 0 for other programs.
 func (c *inquiry) passesOnCPU() float64 {
 	if c.GPUCount > 0 || !c.Requests.Known() || !c.computesOnCPU() {
 		return 0

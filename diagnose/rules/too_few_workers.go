@@ -7,7 +7,7 @@ import (
 // pipelineText is the text for a framework whose pipeline has its own threads. A file does not say what each one does.
 const pipelineText = "The pipeline that prepares batches takes longer than the device's work, which waits for it."
 
-// What is said where some workers have no data of their own: those are never at work.
+// Said where some workers have no data: these never work.
 const (
 	idleWorkersTitle = "Only some of the workers have data"
 	idleWorkersText  = "Some workers of the loader have no data to prepare, and the device waits for the others, " +

@@ -88,7 +88,7 @@ func (t *filler) countAllocations() (made, freed int, everyStep bool) {
 	return counts[0][0], counts[0][1], counts[0][1] > 0
 }
 
-// inPairs is the part of a window's allocations that is freed in it again where no allocator keeps memory. [J]
+// inPairs is the share of a window's allocations that are freed within it, from which no allocator keeps memory. [J]
 const inPairs = 0.8
 
 // countPairs are the allocations and frees of device memory in the window, if they come in pairs; else none.

@@ -111,13 +111,12 @@ func fillHost(c *diagnose.Case, run *recording.Run) {
 	}
 }
 
-// mostlyInput is the share of the recorded time from which a wait for input is what a file without work of a device
-// shows. [J] Faster input then brings more than a device of any speed.
+// mostlyInput is the share of the recorded time in which a program waits for input, from which that is the limit in a
+// file without device work. [J] Faster input then gains more than a device of any speed.
 const mostlyInput = 0.5
 
-// findInputWaits says that the loop waits for its input for most of the recorded time; nil if it does not, if a device
-// may compute meanwhile, or if too few batches were recorded to say so of others. A timeline holds one run, of which
-// nobody expects more, and the work of all devices.
+// findInputWaits returns the evidence that the loop waits for input for most of the recorded time; nil if it does not,
+// if a device may compute meanwhile, or if few batches were recorded.
 func findInputWaits(c *diagnose.Case, run *recording.Run) []diagnose.Evidence {
 	t := run.Timeline
 	ns, all, n := coverSpans(t, recording.LoaderSpan), t.End-t.Start, countSpans(t, recording.LoaderSpan)

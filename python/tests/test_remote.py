@@ -180,11 +180,6 @@ def compute():
 """
 
 
-class Keeps:
-    def __getstate__(self):
-        return {"guard": self.guard}
-
-
 @unittest.skipUnless(Cluster and os.access(BINARY, os.X_OK), "needs PyTorch, Ray and STOKER_BIN; make test-torch has them")
 class RemoteTest(unittest.TestCase):
     """One cluster of two nodes serves all tests: the trainer's node has no core, so workers run on the other one.
@@ -316,15 +311,6 @@ class RemoteTest(unittest.TestCase):
         self.assertFalse(watched.has_changed())
         dataset.count += 1
         self.assertTrue(watched.has_changed())
-
-    def test_what_cannot_be_sent_is_named(self):
-        from stoker.remote import packing
-
-        guard, kept = threading.Lock(), Keeps()
-        kept.left_out = kept.guard = guard
-        inner = types.SimpleNamespace(size=3, files=[1, {"a": guard}])
-        for thing, name in (inner, "dataset.files[1]['a']"), ([kept], "dataset[0].guard"), ([1], ""), (guard, "dataset"):
-            self.assertEqual(packing.name_unsendable(thing, "dataset"), name)
 
     def test_a_wait_in_vain_is_not_repeated_by_each_loader(self):
         from stoker.remote import beside, cluster
