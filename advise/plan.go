@@ -269,8 +269,8 @@ func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float
 // ofReads are kinds of work on values that are read of the device to show or to keep them.
 var ofReads = []diagnose.Kind{diagnose.Logging, diagnose.Metrics, diagnose.Plotting}
 
-// mostWithout is the bound of a change that takes so many seconds of its time off the launching thread: no more than
-// that, and no more than the device idles. Whatever that thread is seen at for less is not why the device idles.
+// mostWithout bounds the gain of a change that saves the launching thread some seconds: by these seconds, and by the
+// device's idle time.
 func (a adviser) mostWithout(seconds float64) float64 {
 	return min(a.withoutIdle(), atRemoval(seconds/a.verdict.Measured.LoopLines.Seconds))
 }

@@ -324,8 +324,8 @@ func (l LoopLines) SecondsOfClass(at recording.Place) (seconds float64) {
 	return seconds
 }
 
-// WorksWithWait reports whether a line works in the function that waits for the device at a place (file:line): what it
-// reads there is for that work. The function that asks a loader for batches does many things, and is none.
+// WorksWithWait reports whether a line is in the function that waits for the device at a place (file:line): what is
+// read there is for that work. A function that asks a loader for batches does not count, as it does many things.
 func (l LoopLines) WorksWithWait(work recording.Place, waitsAt string) bool {
 	waits := false
 	for _, line := range l.Lines {

@@ -388,7 +388,7 @@ func (d *Device) closeGap(gap *[Causes]Place, waits []HostWait) {
 		if gap[c].Time > d.Places[c].Time {
 			d.Places[c] = gap[c]
 		}
-		// behind the last work nothing waits for a launch, and a first call is none of the usual ones
+		// after the last work nothing waits for a launch, and a first call takes longer than the others
 		isShort := gap[c].To-gap[c].From < longGap && gap[c].Slice.Next >= 0
 		if Cause(c) != WarmUp && isShort && gap[c].Time > d.Short[c].Time {
 			d.Short[c] = gap[c]

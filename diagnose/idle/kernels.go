@@ -122,7 +122,7 @@ func (k *Kernels) length(w *recording.Work, work int32) int64 {
 	return w.End[work] - w.Start[work]
 }
 
-// add counts a piece of work, and says of which family it is.
+// add counts a piece of work, and returns its family.
 func (t *NameTotal) add(w *recording.Work, work int32) Family {
 	length := w.End[work] - w.Start[work]
 	t.Count++

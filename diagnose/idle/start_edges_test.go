@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// A program that is in no steps ends with the device's last work: what it gives back at its exit is no wait of the
-// device. A launch whose work the file lost, and a host that computes on, are.
+// A recording without steps ends with the device's last work: memory that is freed at the exit keeps no device waiting.
+// A launch whose work the file lost, and a host that goes on computing, do.
 func TestWholeRecordingEndsWithItsWork(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind recording.CallKind

@@ -225,7 +225,7 @@ func findHeld(c *diagnose.Case) []diagnose.Evidence {
 	for _, f := range c.Findings {
 		switch {
 		case f.Name == diagnose.FindingInterpreterLock:
-			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalInterpreter, "%s", f.Text)
+			return heldByInterpreter(f)
 		case f.Name == diagnose.FindingHiddenSync && f.Share >= live.HeldMuch && f.Saves >= live.HeldSaves:
 			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalHeld, "%s", f.Text)
 		case f.Name == diagnose.FindingManyReads && f.Share >= live.HeldMuch &&
@@ -318,13 +318,18 @@ func heldAtLine(c *diagnose.Case) []diagnose.Evidence {
 func heldInstead(c *diagnose.Case) []diagnose.Evidence {
 	for _, f := range c.Findings {
 		if f.Name == diagnose.FindingInterpreterLock {
-			return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalInterpreter, "%s", f.Text)
+			return heldByInterpreter(f)
 		}
 	}
 	if c.SeveralRanks || worksAtLine(c) {
 		return nil
 	}
 	return heldAtLine(c)
+}
+
+// heldByInterpreter returns the evidence of the finding that the interpreter lock holds the launching thread.
+func heldByInterpreter(f diagnose.Finding) []diagnose.Evidence {
+	return diagnose.AddEvidence(nil, f.Share, "ratio", diagnose.SignalInterpreter, "%s", f.Text)
 }
 
 // worksAtLine reports whether one function of the program works for half of the device's idle time, so that it is what

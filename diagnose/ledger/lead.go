@@ -228,9 +228,9 @@ func mostOf(l diagnose.Ledger, r *diagnose.Row, steps float64) float64 {
 	return all / max(all-r.Saves-steps, (1-mostRemoved)*all)
 }
 
-// ofOthers are kinds of lines that hold the thread up for more than their own time: what is done there lets the host
-// launch ahead, or keeps others waiting. Garbage is collected on any line.
-var ofOthers = []diagnose.Kind{
+// beyondOwnTime are kinds of lines that hold the thread up for more than their own time: without them the host launches
+// ahead, or others wait less. Garbage is collected on any line.
+var beyondOwnTime = []diagnose.Kind{
 	diagnose.Syncing, diagnose.DeviceWait, diagnose.Launching, diagnose.Collective, diagnose.OtherRanks,
 	diagnose.Exchanging, diagnose.Evaluating, diagnose.Garbage, diagnose.Compiling,
 }
@@ -238,7 +238,7 @@ var ofOthers = []diagnose.Kind{
 // mostOfLine is by how much a loop gets faster at most without all that a line's class does in the launching thread: no
 // more than the time that samples find it there. The line is one of several that work between the steps.
 func mostOfLine(lines diagnose.LoopLines, line diagnose.Line) float64 {
-	if lines.Looks < diagnose.FewLooks || line.Own.File == "" || slices.Contains(ofOthers, line.Kind) {
+	if lines.Looks < diagnose.FewLooks || line.Own.File == "" || slices.Contains(beyondOwnTime, line.Kind) {
 		return math.Inf(1)
 	}
 	return 1 / max(1-lines.SecondsOfClass(line.Own)/lines.Seconds, 1-mostRemoved)

@@ -209,7 +209,7 @@ func TestStepsWithoutALineBesideEvaluation(t *testing.T) {
 	}
 }
 
-// A loop that waits for a thread of its own that asks for its batches is told where that is.
+// If another thread of the program asks for the batches, the verdict names its line.
 func TestWhoIsWaitedFor(t *testing.T) {
 	l := diagnose.Ledger{Wall: 40, Rows: []diagnose.Row{{Name: diagnose.RowBetween, Seconds: 20, Saves: 20, Idle: 20, Share: 0.5}, {Name: diagnose.RowTraining, Seconds: 20, Share: 0.5}}}
 	for kind, want := range map[diagnose.Kind]string{diagnose.Locking: "at train.py:10", diagnose.Saving: ""} {

@@ -266,8 +266,9 @@ func (l filler) countWants() (all [][]float64) {
 	return all
 }
 
-// queuesOf is how much of the server's work is a wait for cores that other programs have: nearly all of it, or 0 where
-// what stays delays the device by itself. A look finds a thread on a core when it waits for one, too.
+// queuesOf is how much of the server's work is a wait for cores that other programs have: nearly all of it, or 0 if
+// the rest of its work delays the device by itself. A sample does not tell a thread on a core from one that waits for
+// a core.
 func (l filler) queuesOf(works float64) float64 {
 	wants := 0.0
 	for _, counts := range l.countWants() {

@@ -16,9 +16,8 @@ import (
 
 // listDoubts are why the figures of a trace may not be the program's, what a reader must know
 // before any of them.
-func (t *filler) listDoubts(run *recording.Run) []string {
+func (t *filler) listDoubts(run *recording.Run, leftOut string) []string {
 	out := slices.Clone(run.Facts.Damage)
-	leftOut, _ := t.findLeftOut(run)
 	for _, text := range []string{
 		leftOut, cmp.Or(t.describeMissingRanks(run), t.describeAlone(run)), t.describeUnlinked(), t.describeRecorder(),
 		t.describeStrays(), t.describeOneStep(),
@@ -81,7 +80,7 @@ func (t *filler) describeMissingRanks(run *recording.Run) string {
 	which := fmt.Sprintf("rank%s %s of %d %s missing", quantity.Ending(len(missing), "", "s"), joinRanks(missing),
 		world, quantity.Ending(len(missing), "is", "are"))
 	if len(seen) == 1 {
-		which = fmt.Sprintf("this is rank %d of %d, and the others' files are missing", t.judgedRank(), t.world)
+		which = t.describeLoneRank()
 	}
 	return which + ": whether collectives take long or wait for a rank that is late is not known"
 }
@@ -93,8 +92,12 @@ func (t *filler) describeAlone(run *recording.Run) string {
 		!slices.ContainsFunc(t.kernels.Totals, func(n idle.NameTotal) bool { return n.Family == idle.Exchange }) {
 		return ""
 	}
-	return fmt.Sprintf("this is rank %d of %d, and the others' files are missing: whether they wait for this one, or idle "+
-		"as well, is not known", t.judgedRank(), t.world)
+	return t.describeLoneRank() + ": whether they wait for this one, or idle as well, is not known"
+}
+
+// describeLoneRank says which rank the only file is of.
+func (t *filler) describeLoneRank() string {
+	return fmt.Sprintf("this is rank %d of %d, and the others' files are missing", t.judgedRank(), t.world)
 }
 
 // countGaps is the least number of ranks of a run whose files do not tell it, if the ranks of the files

@@ -256,7 +256,7 @@ func TestOneThreadIsNoMemoryLimit(t *testing.T) {
 	}
 }
 
-// Behind the last kernel, the host's work holds up nothing of the device's but what it reads.
+// After the last kernel, the host's work keeps no device waiting, unless copies follow.
 func TestHostWorkBehindAllKernels(t *testing.T) {
 	for name, last := range map[string]bool{"kernel": false, "gpu_memcpy": true} {
 		events := pass(100, 300, 0, 100, 90, "sgemm")

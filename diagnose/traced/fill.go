@@ -38,7 +38,8 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	t.grounds.HostWork.Waits, t.grounds.HostWork.Keeps = t.holdsHost(), 2*t.d.LongAllocator > t.d.Long
 	t.grounds.HostWork.Unseen = len(t.t.Frames.Start) == 0 &&
 		2*(t.d.Causes[idle.Python]+t.d.Causes[idle.Unrecorded]) > t.d.Idle
-	if _, t.grounds.HostWork.Before = t.findLeftOut(run); t.grounds.HostWork.Before {
+	var leftOut string
+	if leftOut, t.grounds.HostWork.Before = t.findLeftOut(run); t.grounds.HostWork.Before {
 		c.Grounds.Record = "record more steps. If one such step comes again: " + c.Grounds.KeepMemory()
 	}
 	c.Grounds.HostWork = t.grounds.HostWork
@@ -46,7 +47,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		c.Findings[i] = t.applyGrounds(c.Findings[i])
 	}
 	c.Warnings = slices.Concat(t.listWarnings(run), run.Facts.Notes)
-	c.Doubts = t.listDoubts(run)
+	c.Doubts = t.listDoubts(run, leftOut)
 }
 
 // findDeviceSign is what shows that a program used a device whose work is not in the file: an
