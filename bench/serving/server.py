@@ -69,19 +69,30 @@ TEXT = "the quick brown fox jumps over the lazy dog " * 4000
 HEAP = [{str(i): [i]} for i in range(400_000)] if CASE == "gc" else None
 
 
+def at_least(seconds):
+    """Repeats what is done for each, until the thread has used so much of a core: the trouble is as large on a fast machine."""
+    end = time.thread_time() + seconds
+    yield
+    while time.thread_time() < end:
+        yield
+
+
 class Tokenizer:
     """A tokenizer in plain Python, as many are."""
 
     def encode(self, text):
-        ids = []
-        for i in range(0, len(text) - 1, 2):  # the cause of tokenizer
-            ids.append(VOCABULARY.get(text[i : i + 2], 0))  # the cause of tokenizer
+        for _ in at_least(0.045):
+            ids = []
+            for i in range(0, len(text) - 1, 2):  # the cause of tokenizer
+                ids.append(VOCABULARY.get(text[i : i + 2], 0))  # the cause of tokenizer
         return ids
 
     def decode(self, ids):
-        words, names = [], {number: pair for pair, number in VOCABULARY.items()}
-        for number in ids:  # the cause of detokenizer
-            words.append(names.get(number, "?"))  # the cause of detokenizer
+        names = {number: pair for pair, number in VOCABULARY.items()}
+        for _ in at_least(0.045):
+            words = []
+            for number in ids:  # the cause of detokenizer
+                words.append(names.get(number, "?"))  # the cause of detokenizer
         return "".join(words)
 
 
@@ -93,16 +104,18 @@ def run(batch):
 
 
 def preprocess(body):
-    picture = Image.open(io.BytesIO(body))
-    picture = picture.resize((224, 224), Image.Resampling.LANCZOS)  # the cause of preprocessing, the cause of overload
+    for _ in at_least(0.090 if CASE == "overload" else 0.045):
+        picture = Image.open(io.BytesIO(body))
+        picture = picture.resize((224, 224), Image.Resampling.LANCZOS)  # the cause of preprocessing, the cause of overload
     return torch.zeros(3, 224, 224)
 
 
 def postprocess(out):
-    kept = []
-    for i in range(300_000):  # the cause of postprocessing
-        if i % 7 == 0:  # the cause of postprocessing
-            kept.append((i, i * 0.5))  # the cause of postprocessing
+    for _ in at_least(0.045):
+        kept = []
+        for i in range(300_000):  # the cause of postprocessing
+            if i % 7 == 0:  # the cause of postprocessing
+                kept.append((i, i * 0.5))  # the cause of postprocessing
     return len(kept)
 
 
@@ -195,7 +208,8 @@ elif CASE == "threads":
 
     @app.post("/predict")
     def predict():
-        sample = Image.open(io.BytesIO(PICTURE.getvalue())).resize((224, 224))  # the cause of threads
+        for _ in at_least(0.090):
+            sample = Image.open(io.BytesIO(PICTURE.getvalue())).resize((224, 224))  # the cause of threads
         with lock:
             run(torch.zeros(1, sample.width, 8))
         return {"class": 0}
@@ -218,7 +232,8 @@ elif CASE == "hf-tokenizer":
 
     @app.post("/predict")
     async def predict(request: Request):
-        ids = tokenizer(TEXT)["input_ids"]  # the cause of hf-tokenizer
+        for _ in at_least(0.045):
+            ids = tokenizer(TEXT)["input_ids"]  # the cause of hf-tokenizer
         run(torch.zeros(1, min(8, len(ids))))
         return {"class": 0}
 
@@ -226,7 +241,8 @@ elif CASE == "one-core":
 
     @app.post("/predict")
     def predict():
-        zlib.compress(BLOB, 6)  # the cause of one-core
+        for _ in at_least(0.045):
+            zlib.compress(BLOB, 6)  # the cause of one-core
         with lock:
             run(one[None])
         return {"class": 0}

@@ -80,7 +80,7 @@ SITUATIONS = (
     Situation("lit-postprocess", "lit.py", "--clients 1", (WAITS,), "LitServe: 50 ms asleep in predict"),
     Situation("lit-one", "lit.py", "--clients 8", ("batch-too-small",), "LitServe without max_batch_size, eight at a time", lines=False),
     # Held out: written when the rules were done, and judged once.
-    Situation("threads", "server.py", "--clients 6", (HOST,), "a JPEG is decoded in threads, before a lock", ),
+    Situation("threads", "server.py", "--clients 6", (HOST,), "a JPEG is decoded in threads, before a lock", cores="0,1"),
     Situation("overload", "server.py", "--poisson 12 --drain 40", (HOST,), "more requests than preprocessing takes, open loop"),
     Situation("await", "server.py", "--clients 2", (WAITS,), "another service is awaited, and nothing blocks", lines=False),
     Situation("hf-tokenizer", "server.py", "--clients 4", ("cpu-bound/tokenizer",), "transformers' fast tokenizer on 200 kB of text"),
