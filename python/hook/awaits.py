@@ -63,6 +63,8 @@ def look(one):
     asked = state.requests or state.replica
     if asked is None or asked.active == 0:
         del looks[id(one.loop)]
+        if state.requests is not None:
+            state.requests.tell_silence(t)
         return
     span = max(0, t - one.last - max(0, t - one.due))  # while the loop was blocked, none waited for anything else
     one.last = t

@@ -60,7 +60,7 @@ class Requests(object):
         with self.lock:
             self.change(t, 1)
             self.arrived += 1
-            self.tell_totals(t)
+            self.tell_totals(t, self.told_active == 0)
         request = Request()
         request.came, request.first, request.state = t, 0, self.state
         request.task = awaits.begin()
@@ -79,22 +79,29 @@ class Requests(object):
             if self.answered % self.every == 0:
                 first = request.first or t
                 self.state.channel.put((REQUEST, (request.came, first - request.came, t - request.came)))
-            self.tell_totals(t)
+            self.tell_totals(t, request.task is None and self.active == 0 and self.told_active > 0)
 
-    def tell_totals(self, t):
+    def tell_totals(self, t, at_once):
         """Counters that only grow: the newest are all that is needed, ten times a second.
 
-        That a request came when none was there, or that the last one is done, is sent at once: the event loop may be blocked for
-        seconds, or nobody asks for minutes, and the reader counts the silence of a server by what was told last.
+        That a request came when none was there is sent at once: the event loop may be blocked by it for seconds. So is that the
+        last one is done, as nobody may ask for minutes; where an event loop has timers, by the next of them, and once for all
+        requests until then. The reader counts the silence of a server by what was told last.
         """
-        turns = (self.told_active == 0) != (self.active == 0)
-        if not turns and t - self.told < channel.FLUSH_NS:
+        if not at_once and t - self.told < channel.FLUSH_NS:
             return
         self.told, self.told_active = t, self.active
         self.state.channel.put((TOTALS, (t, self.arrived, self.answered, self.unasked, self.flight, self.active, self.pieces)))
         self.state.after_step(t)
-        if turns and self.state.channel.records:
+        if at_once and self.state.channel.records:
             self.state.flush(t)
+
+    def tell_silence(self, t):
+        """A timer of the event loop finds that no request is there."""
+        with self.lock:
+            if self.active == 0 and self.told_active > 0:
+                self.change(t, 0)
+                self.tell_totals(t, True)
 
 
 @guarded
@@ -297,7 +304,6 @@ class Replica(object):
 
     def __init__(self):
         self.active, self.awaits, self.tasks = 0, awaits.Awaits(), set()
-
 
 @guarded
 def begin_in_replica():

@@ -92,10 +92,16 @@ class Serving(FakeCase):
     time.sleep(0.2)
     ask("/predict")
         """).of("serve")
-        self.assertEqual([(r["answered"], r["active"]) for r in told][-1], (2, 0), "nobody asks from here on")
         self.assertEqual([r["active"] for r in told if r["arrived"] == 2][0], 1)
         self.assertEqual([r["unasked"] for r in told if r["arrived"] == 2][0] - told[0]["unasked"], 200 * MS)
         self.assertEqual([r["flight"] for r in told if r["arrived"] == 2][0], 40 * MS)
+
+    def test_the_end_of_the_last_request_is_told_at_once_in_a_thread(self):
+        """Without an event loop there is no timer that could tell it later."""
+        told = self.serve("""
+    requests.end(requests.begin(now[0]), now[0] + 1000000)
+        """).of("serve")
+        self.assertEqual([(r["answered"], r["active"]) for r in told][-1], (1, 0))
 
     def test_probes_are_no_requests(self):
         found = self.serve("""
@@ -152,6 +158,18 @@ class Awaiting(FakeCase):
         self.assertTrue({("request", "waits sleep"), ("task", "other wait_for")} <= sums.keys(), sums)
         self.assertTrue([names for who, names in sums if names.endswith("acquire")], sums)
         self.assertEqual([names for _, names in sums if "clock" in names], [])
+
+    def test_that_nobody_asks_is_told_once_for_many_requests(self):
+        """A packet costs as much as a short request."""
+        told = self.serve("""
+    async def short(scope, receive, send): await asyncio.sleep(0.001)
+    async def many():
+        for _ in range(40): await RequestResponseCycle("/predict").run_asgi(short)
+        await asyncio.sleep(0.3)
+    asyncio.run(many())
+        """).of("serve")
+        self.assertEqual([(r["answered"], r["active"]) for r in told][-1], (40, 0))
+        self.assertLess(sum(r["active"] == 0 for r in told), 20)
 
     def test_the_own_line_of_a_deep_chain_is_told(self):
         """An HTTP client of a library may be twenty coroutines deep."""
