@@ -371,9 +371,10 @@ def describe(kind):
     out = []
     loader = KINDS[kind]()
     for epoch in range(2 if kind in TWICE else 1):
-        batches, count = iter(loader), 0
+        batches, count = None, 0
         while True:
             try:
+                batches = iter(loader) if batches is None else batches  # it asks for the first batches: a sampler may fail there
                 batch = next(batches)
             except StopIteration:
                 break
