@@ -587,7 +587,7 @@ def train_under_fire(what, alone, ground, end, chance):
             hit += strike(what, ground, mark)
     code = script.wait()
     reader.join()
-    if "run in the Ray cluster" not in errors[0]:
+    if "in the Ray cluster" not in errors[0]:  # "workers run", "1 worker runs"
         print(json.dumps({"of": what, "not in the cluster": said_of(errors[0])}), flush=True)
         ground.end()
         return collections.Counter()
