@@ -8,9 +8,9 @@ import (
 // Limits of one look at a stack.
 const (
 	pageSize = 4096
-	mostRead = 256 << 10 // bytes
-	mostText = 1024      // characters of a name
-	mostLine = 1 << 16   // bytes of a table of lines
+	mostRead = mostFrames * pageSize // bytes: code of each frame may lie on a page of its own, as in what compiles
+	mostText = 1024                  // characters of a name
+	mostLine = 1 << 16               // bytes of a table of lines
 )
 
 // errTorn says that what was read does not fit together: it changed meanwhile.

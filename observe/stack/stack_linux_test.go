@@ -113,6 +113,50 @@ func told(t *testing.T, from io.Reader) (stack string, tid int) {
 	return "", 0
 }
 
+// deep calls 150 functions, whose code lies on as many pages.
+const deep = `import sys
+def wait(x):
+    print("deep", flush=True)
+    sys.stdin.read()
+body = "    x = (x * 3 + 1) & 255\n" * 400
+for n in range(150):
+    exec(f"def f{n}(x):\n{body}    return {f'f{n-1}' if n else 'wait'}(x)\n")
+f149(1)`
+
+// A stack of many different functions, as that of a compiler, is read to its end: the program's own line is there.
+func TestADeepStackIsReadToItsEnd(t *testing.T) {
+	for version, python := range interpreters(t) {
+		t.Run(version, func(t *testing.T) {
+			leash.Hold(t)
+			c := exec.Command(python, "-I", "-c", deep)
+			stdin, _ := c.StdinPipe()
+			stdout, _ := c.StdoutPipe()
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _, _ = stdin.Close(), c.Wait() }()
+			if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+				t.Fatalf("the script said %q: %v", line, err)
+			}
+			p, err := attachTo(c.Process.Pid, c.Process.Pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leash.Wait(t, "the whole stack to be read", func() bool { // code that is new takes several looks
+				places, err := p.readStack()
+				if err != nil {
+					return false
+				}
+				last := places[len(places)-1]
+				if last.code == nil {
+					last = places[len(places)-2]
+				}
+				return len(places) > 150 && last.code.name == "<module>"
+			})
+		})
+	}
+}
+
 // written is a stack as told writes it. Names are qualified from 3.11 on.
 func written(t *testing.T, p *python) string {
 	places, err := p.readStack()
