@@ -53,12 +53,15 @@ var calls = []struct {
 	{"sort", regexp.MustCompile(`\bsorted\(|\.(?:sort|argsort|argpartition|topk)\(|\bheapq\.|` +
 		`\b(?:np|numpy|torch)\.(?:unique|isin|in1d|\w+1d|percentile|quantile|median|lexsort)\(`)},
 	{"device", regexp.MustCompile(`\.cuda\(|\.to\((?:self\.)?(?:\w+\.)?(?:device|["']cuda)`)},
-	{"tolist", regexp.MustCompile(`\.(?:tolist|item|cpu|numpy)\(\)`)},
+	{readsValues, regexp.MustCompile(`\.(?:tolist|item|cpu|numpy)\(\)`)},
 	{"numpy.join", regexp.MustCompile(`\b(?:np|numpy)\.(?:` + joins + `)\(`)},
 	{"torch.join", regexp.MustCompile(`\b(?:torch|F|functional)\.(?:` + joins + `)\(|\bpad_sequence\(`)},
 	{"text", regexp.MustCompile(`\.(?:split|rsplit|splitlines|replace|join|lower|upper|strip|startswith|endswith|` +
 		`encode|decode|translate|isalpha|isdigit|strptime)\(`)},
 }
+
+// readsValues is the name of calls that take numbers out of a tensor.
+const readsValues = "tolist"
 
 // joins are functions of NumPy and torch that put arrays together or make them larger.
 const joins = `stack|concatenate|concat|cat|[hvd]stack|column_stack|pad|tile|repeat|repeat_interleave|block`
@@ -129,19 +132,56 @@ type sources map[string]*source
 
 // callAt is the name of what a line of a process's program does; "" unknown.
 func (known sources) callAt(pid int, file string, line int) string {
-	if !strings.HasPrefix(file, "/") {
-		return "" // typed in, or relative to a folder that may have changed
+	return known.of(pid, file).nameOf(line)
+}
+
+// of is a file of a process's program; without lines if it cannot be read.
+func (known sources) of(pid int, file string) *source {
+	if !strings.HasPrefix(file, "/") { // typed in, or relative to a folder that may have changed
+		return &source{}
 	}
 	read, seen := known[file]
 	if !seen {
 		if len(known) >= mostSources {
-			return ""
+			return &source{}
 		}
 		read = readSource(fmt.Sprintf("/proc/%d/root%s", pid, file))
 		known[file] = read
 	}
-	return read.nameOf(line)
+	return read
 }
+
+// outOfHelper is a stack without the program's function that reads a value of the device, if a loop of the program's
+// over elements calls it: all values can be read at once around that loop alone.
+func (known sources) outOfHelper(pid int, stack []place) []place {
+	helper, reads := -1, false
+	for i, p := range stack {
+		if p.code == nil || p.code.part != inside {
+			continue
+		}
+		own := p.asPlace().Own()
+		looped := own && known.of(pid, p.code.file).loops[p.line]
+		switch {
+		case helper >= 0 && looped:
+			return append(stack[:helper:helper], stack[i:]...)
+		case helper >= 0:
+			return stack
+		case !own:
+			reads = p.code.file == emulatedFile && strings.HasSuffix(p.code.name, "item")
+			if !reads {
+				return stack
+			}
+		case looped, !reads && known.callAt(pid, p.code.file, p.line) != readsValues:
+			return stack
+		default:
+			helper = i
+		}
+	}
+	return stack
+}
+
+// emulatedFile stands for a device's library, whose reads have no frame elsewhere.
+const emulatedFile = "stoker/emulated.py"
 
 // nameOf returns the name of a line's call, or that of a loop around it. Only lines on which time goes are
 // asked for, so that only these are matched.

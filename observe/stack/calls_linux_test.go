@@ -3,6 +3,7 @@ package stack
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +135,51 @@ for name in (
 	for n := range len(strings.Split(program, "\n")) {
 		if got := known.callAt(os.Getpid(), file, n); got != want[n] {
 			t.Errorf("line %d is %q, want %q", n, got, want[n])
+		}
+	}
+}
+
+// A helper that reads one value is left for the loop that calls it. One that works, or that no loop calls, is named.
+func TestAHelperThatALoopCalls(t *testing.T) {
+	program := `def item(x):
+    return x.item()
+def work(x):
+    return x.detach() * scale
+def detect(boxes):
+    found = []
+    for box in boxes:
+        found.append(item(box) + work(box))
+    return found
+def first(boxes):
+    return item(boxes[0])
+`
+	file := filepath.Join(t.TempDir(), "detect.py")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string, line int) place {
+		return place{code: &code{file: file, name: name, part: inside}, line: line}
+	}
+	emulated := place{code: &code{file: emulatedFile, name: "Device.item", part: inside}, line: 201}
+	waits := place{code: &code{file: emulatedFile, name: "Device.synchronize", part: inside}, line: 197}
+	library := place{code: &code{file: "json/decoder.py", name: "decode", part: inside}, line: 9}
+	for _, c := range []struct {
+		stack []place
+		want  []int // lines
+	}{
+		{[]place{at("item", 2), at("detect", 8)}, []int{8}},
+		{[]place{emulated, at("item", 2), at("detect", 8)}, []int{201, 8}},
+		{[]place{at("work", 4), at("detect", 8)}, []int{4, 8}},
+		{[]place{at("item", 2), at("first", 11)}, []int{2, 11}},
+		{[]place{waits, at("item", 2), at("detect", 8)}, []int{197, 2, 8}},
+		{[]place{library, at("item", 2), at("detect", 8)}, []int{9, 2, 8}},
+	} {
+		var got []int
+		for _, p := range (sources{}).outOfHelper(os.Getpid(), c.stack) {
+			got = append(got, p.line)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.stack, got, c.want)
 		}
 	}
 }

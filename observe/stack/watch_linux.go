@@ -338,6 +338,9 @@ func (t *target) look(l *looker, now time.Time) error {
 		span = min(longest, now.Sub(t.last).Seconds())
 	}
 	t.last, t.failed = now, 0
+	if t.Server {
+		found = l.outOfHelper(t.PID, found)
+	}
 	who := t.For
 	places, in := placesInFetch(found, l.places[:0])
 	if !in && !who.Worker { // a worker without anything to do
