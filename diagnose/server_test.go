@@ -328,3 +328,34 @@ func TestPassesOverPartsOfATensor(t *testing.T) {
 		t.Errorf("it is %s by %v, and advised %+v", v.Class, v.Scores[:3], fixes)
 	}
 }
+
+// A worker of a queue counts no requests. If it seldom waits for a job and gives the model one at a time, others wait.
+func TestAWorkerOfAQueue(t *testing.T) {
+	take := "/app/worker.py:37 take;redis/commands/core.py:3098 ListCommands.blpop"
+	for name, c := range map[string]struct {
+		busy, batch, waits float64
+		line               string
+		small              bool
+	}{
+		"one job a pass, always there":      {0.95, 1, 0.03, take, true},
+		"on a crowded machine":              {0.77, 1, 0.11, take, true},
+		"as many as a pass takes":           {0.95, 16, 0.03, take, false},
+		"jobs come seldom":                  {0.45, 1, 0.5, take, false},
+		"inputs that come over no network":  {0.95, 1, 0.03, "/app/worker.py:37 take", false},
+		"results are sent, one after other": {0.95, 1, 0.03, "/app/worker.py:37 tell;requests/api.py:106 post", false},
+	} {
+		run := server{busy: c.busy, batch: c.batch, held: c.waits, line: c.line, cores: 0.2}.record()
+		run.Series = slices.DeleteFunc(run.Series, func(s recording.Series) bool {
+			return strings.HasPrefix(string(s.Signal), "requests.")
+		})
+		run.Series = append(run.Series, counter(recording.FetchStack,
+			"process/7;loop;asleep;/app/worker.py:60 run;torch/cuda/__init__.py:1083 synchronize", 1-c.waits))
+		v := judge.Judge(run)
+		if small := v.Headline() == diagnose.BatchTooSmall; small != c.small {
+			t.Errorf("%s: %s", name, v.Headline())
+		}
+		if plan := advise.Rank(run, v); c.small && (len(plan.Fixes) > 0 || !strings.Contains(v.Do(), "take them at once")) {
+			t.Errorf("%s: %s, plan %v", name, v.Do(), plan.Fixes)
+		}
+	}
+}

@@ -276,6 +276,9 @@ var (
 	// WaitingPerSample is how many requests are there for each sample of a pass: while one computes and one is
 	// prepared, a third keeps a full device busy.
 	WaitingPerSample = Ramp{3, 3.5, "requests", "[J]"}
+	// JobsAtOnce is the time in which a worker of a queue does not wait for its next job: as many others wait then as
+	// WaitingPerSample asks for, less what is under way.
+	JobsAtOnce = Ramp{0.80, 0.87, "share of the worker's time", "[J] M/D/1: 1.6 and 2.9 wait in the mean"}
 	// SmallPass is the samples of a pass: a few are small, six are not.
 	SmallPass = Ramp{6, 4, "samples", "[J]"}
 	// DeviceAsked is the device's work in the time with requests, from which they wait for it.

@@ -204,10 +204,13 @@ func (v *Verdict) Do() string {
 	if v.Class == NetworkBound {
 		return v.Grounds.FitExchange(v.do())
 	}
-	return v.FitServer(v.do())
+	return v.do()
 }
 
 func (v *Verdict) do() string {
+	if v.Class == BatchTooSmall && !v.Measured.Requests.Known() {
+		return severalJobs
+	}
 	if v.Class == ComputeOnCPU && v.Grounds.Hidden {
 		return "let the program see a GPU: " + showDevice
 	}
@@ -266,6 +269,10 @@ func (v *Verdict) do() string {
 	}
 	return seen + v.Grounds.keepData(v.Class, cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do()))
 }
+
+// severalJobs is what to do about a worker of a queue that takes one job a pass.
+const severalJobs = "look at the length of the queue (Redis: LLEN). If several jobs wait, take them at once (Redis: LPOP with a " +
+	"count), and give them to the model in one pass (torch.stack)"
 
 // findOut is what comes before advice on the host's own work if nothing of that was recorded; "" if something was.
 func (v *Verdict) findOut() string {

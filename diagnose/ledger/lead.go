@@ -190,6 +190,8 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 		return false
 	case class == diagnose.NotTraining || class == diagnose.StartUp:
 		return false
+	case class == diagnose.BatchTooSmall && r.Name == diagnose.RowBetween: // fewer passes have less between them
+		return false
 	case r.Name == diagnose.RowBetween && !hasNoWord(class) &&
 		(r.Line.String() == "" || r.Line.Kind == diagnose.Launching):
 		return false // the class of the steps says as much

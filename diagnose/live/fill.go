@@ -50,6 +50,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.fillCopies()
 	l.fillParts()
 	l.fillServer()
+	l.fillWorker()
 	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()
 	if run.Cut != "" {
 		l.Doubts = []string{run.Cut}
@@ -59,7 +60,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	}
 	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(),
 		l.findInterpreterLock(), l.findStanding(), l.findLongerSteps())
-	if l.Requests.Known() {
+	if l.Requests.Known() || l.PassesSmall.Score > 0 {
 		l.Findings = slices.DeleteFunc(l.Findings, OfLoopsAlone)
 	}
 	l.UtilPattern = l.findPattern()

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -102,6 +103,21 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 		return 0 // nothing tells of a device
 	case c.Requests.Known():
 		return c.weighServer(class)
+	case slices.Contains(besidePasses, class):
+		return (1 - c.PassesSmall.Score) * c.weighLoop(class)
+	}
+	return c.weighLoop(class)
+}
+
+// besidePasses are the classes that a worker of a queue has beside small passes: of several jobs at once each costs less
+// of all that they name.
+var besidePasses = []diagnose.Class{
+	diagnose.GPUBound, diagnose.CPUBound, diagnose.LaunchBound, diagnose.Neighbour, diagnose.WaitsOutside,
+}
+
+// weighLoop is weighRule of a program that is no server.
+func (c *inquiry) weighLoop(class diagnose.Class) float64 {
+	switch {
 	case class.Starves() && c.computesOnCPU():
 		return 0.3 // a faster loader feeds the host's cores; the rule's own words are shown with the class
 	case class == diagnose.CPUBound || class == diagnose.LaunchBound || class == diagnose.TransferBound:

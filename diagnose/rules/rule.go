@@ -65,6 +65,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 	if v.Class == diagnose.TooFewWorkers && v.Costs.WithoutData() > 0 {
 		return idleWorkersTitle, idleWorkersText, known
 	}
+	if v.Class == diagnose.BatchTooSmall && !v.Measured.Requests.Known() {
+		return jobsTitle, jobsText, known
+	}
 	if v.Paced {
 		return pacedTitle, pacedText, known
 	}

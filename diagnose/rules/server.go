@@ -36,6 +36,13 @@ var batchTooSmall = Rule{
 	},
 }
 
+// jobsTitle and jobsText are said of a worker that takes jobs from a queue.
+const (
+	jobsTitle = "A pass takes few jobs, and the next one is there at once"
+	jobsText  = "The program takes jobs over a connection and gives the model one or few at a time. A pass of several takes " +
+		"little longer, up to a size. It seldom waits for a job, so others wait in the queue."
+)
+
 // mostlyCopies is the share of a pass that copies alone take, from which they come before the size of passes: a larger
 // one may copy as much for each request. [J]
 const mostlyCopies = 0.4
