@@ -15,14 +15,10 @@ import (
 // serving advises a server: what the class names, in words of servers, with its line and a bound of
 // its worth. A server that keeps up is advised nothing.
 func (a adviser) serving() Plan {
-	plan := a.ofServer()
 	if v := a.verdict; v.Class.Is(diagnose.GPUBound) || v.Class == diagnose.ComputeOnCPU {
-		plan = a.besideDevice()
+		return a.besideDevice()
 	}
-	for i := range plan.Fixes {
-		plan.Fixes[i].Title = a.verdict.FitServer(plan.Fixes[i].Title)
-	}
-	return plan
+	return a.ofServer()
 }
 
 // besideDevice advises what keeps the model waiting, where the limit is the device, or the CPU that computes the model.
@@ -73,7 +69,7 @@ func (a adviser) ofServer() Plan {
 		fix.Title, fix.At = cmp.Or(top.ServerAdvice(), fix.Title), top.Short()
 		if v.Class == diagnose.ServerHost && a.usesAllCores() {
 			fix.Title = fmt.Sprintf("the server uses all the cores that it may run on (%s): give it another one, or do less there: once "+
-				"for what requests share, on smaller inputs, or on the device for a whole batch. Threads and processes beside "+
+				"for what requests share, on smaller inputs, or for a whole batch where the model computes. Threads and processes beside "+
 				"share the same cores: several with PyTorch on the CPU need torch.set_num_threads(1) each",
 				quantity.About(a.costs.Cores+a.costs.Others))
 		}

@@ -302,7 +302,7 @@ var Classes = []Word{
 	{
 		string(ServerHost),
 		"the host works for requests before, between or after passes, while the model waits",
-		"do it once for what requests share, for a whole batch or on the device, or beside the model: in threads, Python code in processes",
+		"do it once for what requests share, for a whole batch where the model computes, or beside the model: in threads, Python code in processes",
 	},
 	{
 		string(Tokenizing),
@@ -317,7 +317,8 @@ var Classes = []Word{
 	{
 		string(CacheFull),
 		"the key-value cache of a language model is full: requests are put off and begun anew",
-		"vLLM: --gpu-memory-utilization, --kv-cache-dtype fp8, a smaller --max-model-len or --max-num-seqs, more GPUs",
+		"vLLM: --gpu-memory-utilization (on a CPU VLLM_CPU_KVCACHE_SPACE), --kv-cache-dtype fp8, a smaller --max-model-len or " +
+			"--max-num-seqs, more memory",
 	},
 	{
 		string(Unknown),

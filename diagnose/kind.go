@@ -337,7 +337,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Unpacking: {
 		"values are taken out of arrays or tensors as numbers of Python, or read from the device",
-		"compute with whole arrays or tensors, on the device if the values come from there, and take out results at " +
+		"compute with whole arrays or tensors, where the values are, and take out results at " +
 			"once (one .tolist() or .cpu() for all), not one by one",
 	},
 	Generating: {
@@ -709,7 +709,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Sampler: {
 		"choosing tokens on the host",
-		"choose tokens on the device, for the whole batch at once. Penalties, top-k and grammars on the host run " +
+		"choose tokens where the model computes, for the whole batch at once. Penalties, top-k and grammars on the host run " +
 			"once for each request and token",
 	},
 	HTTP: {
@@ -719,13 +719,13 @@ var kindWords = map[Kind][2]string{
 	},
 	Engine: {
 		"the engine's own work between passes: scheduling, inputs of a pass, messages between its processes",
-		"keep a core free for each of its processes, and let it work ahead of the device: vLLM --async-scheduling, " +
-			"--stream-interval 8 for streamed answers, CUDA graphs (no --enforce-eager). More requests in a pass " +
+		"keep a core free for each of its processes, and let it work ahead of the model: vLLM --async-scheduling, " +
+			"--stream-interval 8 for streamed answers, no --enforce-eager. More requests in a pass " +
 			"share it",
 	},
 	RequestData: {
 		"preparing a request's data",
-		"prepare less (Image.draft decodes JPEG smaller, the size that the model takes), for a whole batch on the device, or " +
+		"prepare less (Image.draft decodes JPEG smaller, the size that the model takes), for a whole batch where the model computes, or " +
 			"ahead of the model: in threads (most decoders release Python's interpreter lock: a def endpoint, " +
 			"asyncio.to_thread), or in a process of its own before the model (a Ray Serve deployment, LitServe's " +
 			"workers_per_device)",
@@ -733,7 +733,7 @@ var kindWords = map[Kind][2]string{
 	PerRequest: {
 		"a line works for each request, in Python or in native code that it calls",
 		"what several requests share: once, and kept (at start-up, functools.lru_cache). A loop in Python: array operations for a " +
-			"whole batch, on the device if values come from there. " + besideModel,
+			"whole batch, where its values are. " + besideModel,
 	},
 	OnHost: {
 		"PyTorch computes on the CPU",
@@ -800,7 +800,7 @@ var kindWords = map[Kind][2]string{
 		"a request waits there for another service",
 		"ask it while no lock is held, before the model's turn, and for several requests at the same time: with await (httpx, " +
 			"aiohttp) or threads, Ray Serve's max_ongoing_requests, LitServe's workers_per_device. One waits there while another " +
-			"has the device. What needs no answer: a background task. Ask once for several, keep connections open, and cache what " +
+			"has the model. What needs no answer: a background task. Ask once for several, keep connections open, and cache what " +
 			"stays the same",
 	},
 	ThreadPool: {

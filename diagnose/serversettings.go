@@ -1,7 +1,5 @@
 package diagnose
 
-import "strings"
-
 // serverSettings has what helps against a class, in the words of a server's own settings.
 var serverSettings = map[Class]map[string]string{
 	BatchTooSmall: {
@@ -17,13 +15,13 @@ var serverSettings = map[Class]map[string]string{
 	},
 	CacheFull: {
 		"vLLM": "make room for more tokens: vllm serve --gpu-memory-utilization 0.95 (on a CPU VLLM_CPU_KVCACHE_SPACE), " +
-			"--kv-cache-dtype fp8, no --num-gpu-blocks-override, more GPUs. Or let fewer in: a smaller --max-model-len " +
-			"or --max-num-seqs",
-		"transformers": "make room for more tokens: a larger num_blocks or max_memory_percent of ContinuousBatchingConfig, more GPUs. " +
+			"--kv-cache-dtype fp8, no --num-gpu-blocks-override, more memory (--tensor-parallel-size). Or let fewer in: a smaller " +
+			"--max-model-len or --max-num-seqs",
+		"transformers": "make room for more tokens: a larger num_blocks or max_memory_percent of ContinuousBatchingConfig, more memory. " +
 			"Or let fewer in: a smaller max_requests_per_batch",
-		"SGLang": "make room for more tokens: --mem-fraction-static 0.9, --kv-cache-dtype fp8_e5m2, more GPUs " +
+		"SGLang": "make room for more tokens: --mem-fraction-static 0.9, --kv-cache-dtype fp8_e5m2, more memory " +
 			"(--tp-size). Or let fewer in: --max-running-requests",
-		"TGI": "make room for more tokens: --cuda-memory-fraction 0.95, --kv-cache-dtype fp8_e5m2, more GPUs " +
+		"TGI": "make room for more tokens: --cuda-memory-fraction 0.95, --kv-cache-dtype fp8_e5m2, more memory " +
 			"(--num-shard). Or let fewer in: a smaller --max-batch-total-tokens",
 	},
 }
@@ -36,7 +34,7 @@ const onceAndKept = "What several requests share: once, and kept (functools.lru_
 
 // besideModel is where work for requests goes that stays on the host.
 const besideModel = "The rest beside the model and not in turn with it: native code in a thread (asyncio.to_thread, run_in_executor), " +
-	"Python code in processes (LitServe: workers_per_device, Ray Serve: num_replicas with a part of a GPU each)"
+	"Python code in processes (LitServe: workers_per_device, Ray Serve: num_replicas, with a part of num_gpus each)"
 
 // workOfRequest is advice for work that is done for each request, by the kind of work. Advice for a data set speaks of
 // epochs instead.
@@ -51,43 +49,17 @@ var workOfRequest = map[Kind]string{
 		"write, one fsync)",
 	Plotting: "numbers in the place of a drawing: boxes and words as JSON, which the client draws. Else on a smaller picture, with " +
 		"fonts that are loaded once",
-	Sorting: "only the first few: torch.topk or numpy.argpartition in the place of a whole sort, on the device if values come " +
-		"from there",
-	Nearest: "compare on the device, for a whole batch (one product, then torch.topk), or by an index (faiss, hnswlib). Only the " +
-		"first few: numpy.argpartition in the place of argsort",
+	Sorting: "only the first few: torch.topk or numpy.argpartition in the place of a whole sort, where the values are",
+	Nearest: "compare where the model computes, for a whole batch (one product, then torch.topk), or by an index (faiss, hnswlib). " +
+		"Only the first few: numpy.argpartition in the place of argsort",
 	Matching: "one pattern for several words (re.compile of an alternation, once), a set of words, or plain methods of str",
 	Parser:   "a parser in native code (orjson, pyarrow, pandas.read_csv), for the part that is used",
-	Arrays: "one call on whole arrays in the place of a loop over their parts, on the device for a whole batch (torch has most of " +
-		"what NumPy has), or on less: the part that is used, float32 or uint8 in the place of float64",
-	Augmentation: "on the device, for a whole batch (torchvision.transforms.v2 and functional.interpolate take tensors there, " +
-		"torchvision.ops.roi_align cuts boxes out), or on less: the size that the model takes",
-	Afterwards: "what comes out of a pass, on the device and all at once (torchvision.ops.batched_nms, torch.topk, masks as whole " +
-		"tensors): few numbers then go to the host",
-	Spectra: "on the device, for a whole batch: the transforms of torchaudio take tensors there. Make the transform (its windows, " +
-		"its filter bank) once",
-}
-
-// onHost rewords advice for a server on a machine without a GPU, where the model computes on the CPU.
-var onHost = strings.NewReplacer(
-	", on the device if values come from there", "", ", on the device if the values come from there", "",
-	", on the device and all at once", ", all at once", ": few numbers then go to the host", "",
-	"on the device, for a whole batch", "for a whole batch at once",
-	"on the device for a whole batch", "for a whole batch at once",
-	"on the device, for the whole batch", "for the whole batch",
-	"for a whole batch on the device", "for a whole batch at once",
-	"for a whole batch or on the device", "for a whole batch", "take tensors there", "take tensors",
-	"num_replicas with a part of a GPU each", "num_replicas", "another has the device", "another has the model",
-	"ahead of the device", "ahead of the model", ", CUDA graphs (no --enforce-eager)", "",
-	"vllm serve --gpu-memory-utilization 0.95 (on a CPU VLLM_CPU_KVCACHE_SPACE)", "a larger VLLM_CPU_KVCACHE_SPACE",
-	"vLLM: --gpu-memory-utilization", "vLLM: VLLM_CPU_KVCACHE_SPACE", "--cuda-memory-fraction 0.95, ", "",
-	", more GPUs (--tp-size)", "", ", more GPUs (--num-shard)", "", ", more GPUs", "",
-	", and --cuda-graph-max-bs as large", "",
-)
-
-// FitServer is advice for a server in words that speak of no device where none is there.
-func (v *Verdict) FitServer(advice string) string {
-	if v.Grounds.NoDevice && v.Measured.Requests.Known() {
-		return onHost.Replace(advice)
-	}
-	return advice
+	Arrays: "one call on whole arrays in the place of a loop over their parts, for a whole batch where the model computes (torch has " +
+		"most of what NumPy has), or on less: the part that is used, float32 or uint8 in the place of float64",
+	Augmentation: "where the model computes, for a whole batch (torchvision.transforms.v2 and functional.interpolate take tensors " +
+		"there, torchvision.ops.roi_align cuts boxes out), or on less: the size that the model takes",
+	Afterwards: "what comes out of a pass, where the model computes and all at once (torchvision.ops.batched_nms, torch.topk, masks as " +
+		"whole tensors): only what is left becomes numbers of Python",
+	Spectra: "where the model computes, for a whole batch: the transforms of torchaudio take tensors there. Make the transform (its " +
+		"windows, its filter bank) once",
 }
