@@ -85,6 +85,7 @@ func (l filler) batchOfPipelines() (batch float64, all bool) {
 // requestsOfPasses are the requests without those that wait for something that no pass of the model gives.
 func (l filler) requestsOfPasses() measure.Requests {
 	r := l.Requests
+	r.Flight /= float64(max(1, r.Sides))
 	if r.Inputs > 1 {
 		r.Flight = r.Inputs * (1 - r.None) // a list that a pipeline is given is of one request
 		return r

@@ -302,6 +302,17 @@ func TestFewRequestsOfManyPasses(t *testing.T) {
 	}
 }
 
+// Two processes that run the model share the requests: eight are four for each.
+func TestRequestsOfEachProcess(t *testing.T) {
+	for sides, want := range map[int]float64{0: 8, 1: 8, 2: 4} {
+		l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
+		l.Requests.Flight, l.Requests.Batch, l.Requests.Sides, l.To = 8, 1, sides, 60
+		if got := l.requestsOfPasses().Flight; got != want {
+			t.Errorf("%d processes: %g requests at a time, expected %g", sides, got, want)
+		}
+	}
+}
+
 // A device that is busy for most of the time leads what keeps it waiting for the rest, as in a trace.
 func TestABusyDeviceLeadsAServer(t *testing.T) {
 	for name, c := range map[string]struct {

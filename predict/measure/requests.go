@@ -2,6 +2,7 @@ package measure
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ type Requests struct {
 	None    float64   // share of the window without any request
 	Flight  float64   // requests at a time, in the mean of the window
 	Times   []float64 // of requests that were answered, ascending, seconds
+	Firsts  []float64 // until the first byte of their answers, likewise
+	Sides   int       // processes that take requests and run the model, each for its own; 0 if the model runs elsewhere
 	Bunched float64   // variance over mean of how many came in a second: 1 of a Poisson process
 
 	answered []answered // of which the hook told, in the order in which they came
@@ -50,6 +53,14 @@ func (r Requests) Time(share float64) float64 {
 		return timeWithin(r.within, share)
 	}
 	return stat.Quantile(r.Times, share)
+}
+
+// FirstByte returns a quantile of the times until the first byte of an answer was sent, in seconds; NaN if none is known.
+func (r Requests) FirstByte(share float64) float64 {
+	if len(r.Firsts) == 0 {
+		return math.NaN()
+	}
+	return stat.Quantile(r.Firsts, share)
 }
 
 // TimesInOrder returns what the requests took that the hook saw, in the order in which they came.
@@ -90,11 +101,11 @@ func (r Requests) InFlightAsked() float64 {
 
 // ReadRequests reads a server's requests in a span of time from its processes' signals, and its
 // passes from the window's steps. It adds up the processes that take requests. The time without
-// requests is the least of any process, an upper bound. The server's own metrics count if the
-// hook reports nothing.
+// requests is that of processes which are asked independently: one waits while another is asked. The server's own
+// metrics count if the hook reports nothing.
 func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requests {
 	r := NoRequests()
-	pieces := math.NaN()
+	pieces, shared, sides, own := math.NaN(), 1.0, 0, false
 	add := func(into *float64, v float64) {
 		if !math.IsNaN(v) {
 			*into = stat.Or(*into, 0) + v
@@ -105,24 +116,43 @@ func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requ
 		if math.IsNaN(none) {
 			continue
 		}
-		r.None = min(stat.Or(r.None, 1), none)
+		if lasts(s.Between(from, to), (to-from)/2) {
+			shared *= none
+			sides++
+		} else { // one of several that took turns, as workers that start anew
+			r.None = min(stat.Or(r.None, 1), none)
+		}
+		own = own || s.Subject == fmt.Sprintf("process/%d", w.PID)
 		add(&r.Rate, run.Find(recording.RequestsCame, s.Subject).Rate(from, to))
 		done, _ := run.Find(recording.RequestsDone, s.Subject).Growth(from, to)
 		add(&r.Count, done)
 		add(&r.Flight, run.Find(recording.InFlight, s.Subject).Rate(from, to))
 		add(&pieces, run.Find(recording.Pieces, s.Subject).Rate(from, to))
 		r.addAnswered(run.Find(recording.RequestTime, s.Subject).Between(from, to))
+		r.Firsts = append(r.Firsts, run.Find(recording.FirstByteTime, s.Subject).Between(from, to).V...)
+	}
+	if sides > 0 {
+		r.None = shared
+	}
+	if own {
+		r.Sides = sides
 	}
 	if r.Pieces = pieces / r.Rate; !(r.Pieces > 0) {
 		r.Pieces = 0
 	}
 	slices.Sort(r.Times)
+	slices.Sort(r.Firsts)
 	slices.SortFunc(r.answered, func(a, b answered) int { return cmp.Compare(a.came, b.came) })
 	r.within = readWithin(run, from, to)
 	r.Bunched = bunching(run, from, to)
 	r.addPasses(w, from, to)
 	r.addEngines(run, from, to)
 	return r
+}
+
+// lasts reports whether samples span so many seconds.
+func lasts(s recording.Series, seconds float64) bool {
+	return len(s.T) > 1 && s.T[len(s.T)-1]-s.T[0] >= seconds
 }
 
 // addAnswered adds requests as they are recorded: how long each took, at its end.

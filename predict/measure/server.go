@@ -22,6 +22,10 @@ func FitServer(r Requests, w recording.Window, most int) (serving.Server, error)
 	if !r.Known() || !(r.Passes > 0) {
 		return serving.Server{}, errors.New("it holds no requests and passes of a model: record a server with stoker observe -- CMD")
 	}
+	if r.Sides > 1 {
+		return serving.Server{}, fmt.Errorf("its %d processes take requests, each with a model of its own: expected one (uvicorn: "+
+			"--workers 1), whose figures each of the others has as well", r.Sides)
+	}
 	if r.Count < leastRequests {
 		return serving.Server{}, fmt.Errorf("it holds %.0f answered requests, too few to tell: expected %d", r.Count, leastRequests)
 	}

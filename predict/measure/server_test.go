@@ -60,6 +60,33 @@ func TestRequestsOfSeveralInputs(t *testing.T) {
 	}
 }
 
+// Two workers of a server, each without a request for half of the time: no request is there a quarter of it.
+func TestTimeWithoutRequestsOfTwoProcesses(t *testing.T) {
+	run := &recording.Run{}
+	for _, process := range []string{"process/7", "process/8"} {
+		for signal, rate := range map[recording.Signal]float64{
+			recording.Unasked: 0.5, recording.RequestsCame: 2, recording.RequestsDone: 2, recording.InFlight: 0.5,
+		} {
+			s := recording.Series{Signal: signal, Subject: process}
+			for i := range 61 {
+				s.T, s.V = append(s.T, float64(i)), append(s.V, rate*float64(i))
+			}
+			run.Series = append(run.Series, s)
+		}
+	}
+	w := recording.Window{PID: 7, Steps: []recording.Step{{Ran: 0.1, Samples: 1}}}
+	r := ReadRequests(run, w, 0, 60)
+	if _, err := FitServer(r, w, 1); r.Sides != 2 || err == nil {
+		t.Errorf("%d processes, refused with %v", r.Sides, err)
+	}
+	if r := ReadRequests(run, recording.Window{PID: 9}, 0, 60); r.Sides != 0 {
+		t.Errorf("the model runs elsewhere: %d", r.Sides)
+	}
+	if math.Abs(r.None-0.25) > 1e-9 || math.Abs(r.Rate-4) > 1e-9 || math.Abs(r.Flight-1) > 1e-9 {
+		t.Errorf("none %g of the time, %g/s, %g at a time", r.None, r.Rate, r.Flight)
+	}
+}
+
 func TestWhatIsNoServerIsRefused(t *testing.T) {
 	if _, err := FitServer(NoRequests(), recording.Window{}, 0); err == nil {
 		t.Error("a run without requests is no server")
