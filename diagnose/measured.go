@@ -98,6 +98,7 @@ func (m *Measured) Figures() []Figure {
 			{"requests_at_a_time", r.InFlightAsked(), "requests", string(recording.InFlight)},
 			{"request_p50", r.Time(0.5), "s", string(recording.RequestTime)},
 			{"request_p99", r.Time(0.99), "s", string(recording.RequestTime)},
+			{"first_byte_p50", r.FirstByte(0.5), "s", string(recording.FirstByteTime)},
 			{"requests_per_pass", r.PerPass(), "requests", "step.ran"},
 			{"samples_per_pass", r.Batch, "samples", "step.samples"},
 			{"waits_for_requests", m.Parts.Unasked, "ratio", string(recording.Unasked)},

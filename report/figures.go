@@ -62,6 +62,9 @@ func ListFigures(run *recording.Run, v diagnose.Verdict) []Figure {
 			all = append(all, Figure{"throughput", quantity.AboutSamples(r), "of the judged rank"})
 		}
 	}
+	if said := SayRequests(v); said != nil {
+		all = append(all, Figure{"server", said[0], strings.Join(said[1:], ", ")})
+	}
 	w := v.Costs.Window
 	for _, g := range run.Facts.GPUs {
 		_, power := AverageGPU(run, g, w)

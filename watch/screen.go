@@ -114,6 +114,9 @@ func (d *drawing) drawHeadline(s State, states []State) {
 	d.fitParts(parts)
 	d.drawRuns(states)
 	d.addLine(d.sayClass(s))
+	if said := report.SayRequests(s.Verdict); said != nil {
+		d.fitParts(said)
+	}
 	if v := s.Verdict; v.HasSteps {
 		parts := []string{
 			"waits for input " + quantity.Percent(v.Stall), "idle " + quantity.Percent(v.Idle),

@@ -180,6 +180,7 @@ func TestScreenOfStates(t *testing.T) {
 		"a mark":         {stateOf(t, "../testdata/cases/labelled-healthy/run.jsonl.gz"), Viewport{Width: 80, Height: 24, Back: 5}, []string{"▲", "at the mark, "}},
 		"8 GPUs, small":  {eight, Viewport{Width: 80, Height: 24}, []string{"worst rank waits", "GPU 0 busy", "GPU 7 busy", "50 % 40 GB 300 W"}},
 		"8 GPUs, large":  {eight, Viewport{Width: 160, Height: 60}, []string{"rank 7 waits", "GPU 7 memory", "40 of 80 GB", "GPU 7 power", "GPU 3 others", "500 KB/s of 10 MB/s"}},
+		"a server":       {stateOf(t, "../testdata/cases/server-one-at-a-time/run.jsonl.gz"), Viewport{Width: 100, Height: 24}, []string{"batch-too-small", " requests/s  ", "half within ", "99 % within ", "none there "}},
 		"no GPU":         {Judged(State{}, &recording.Run{Facts: recording.Facts{Absent: []recording.Absence{{What: "gpu", Why: "no driver is here"}}}}), Viewport{Width: 80, Height: 24}, []string{"no driver is here"}},
 		"nothing yet":    {State{Name: "x"}, Viewport{Width: 80, Height: 24}, []string{"stoker watch  x"}},
 	} {

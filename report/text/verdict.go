@@ -188,6 +188,7 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 		row(always, "step", fmt.Sprintf("%s (median %s)%s%s", quantity.AboutSeconds(v.Costs.Step),
 			quantity.AboutSeconds(report.FindMedianStep(v)), waitText(v.Costs), rate(v)))
 	}
+	row(always, "server", strings.Join(report.SayRequests(v), ", "))
 	row(always, "epoch", report.DescribeEpoch(run, v, plan))
 	if parts, _ := v.Costs.Window.StepParts(); parts != nil {
 		s.add(useful, func(p *page) { p.writeInside(v.Costs.Window) })
