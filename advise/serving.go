@@ -66,7 +66,7 @@ func (a adviser) ofServer() Plan {
 		Forecast: a.atMost(v.Most), Effort: Code, Risk: NoRisk,
 	}
 	if top, found := findServerLine(v); found {
-		fix.Title, fix.At = cmp.Or(top.ServerAdvice(), fix.Title), top.Short()
+		fix.Title, fix.At = cmp.Or(top.ServerAdvice(!v.Grounds.NoDevice), fix.Title), top.Short()
 		if v.Class == diagnose.ServerHost && a.usesAllCores() {
 			fix.Title = fmt.Sprintf("the server uses all the cores that it may run on (%s): give it another one, or do less there: once "+
 				"for what requests share, on smaller inputs, or for a whole batch where the model computes. Threads and processes beside "+
@@ -144,7 +144,7 @@ func (a adviser) besidePasses() (Fix, bool) {
 		return Fix{}, false
 	}
 	return Fix{
-		Name: string(diagnose.ServerHost), Title: line.ServerAdvice(), At: line.Short(),
+		Name: string(diagnose.ServerHost), Title: line.ServerAdvice(!v.Grounds.NoDevice), At: line.Short(),
 		Forecast: a.atMost(atRemoval(v.Measured.Parts.Long / asked)), Effort: Code, Risk: NoRisk,
 	}, true
 }

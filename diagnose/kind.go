@@ -167,7 +167,7 @@ func (k Kind) IsWait() bool { return k == DeviceWait || k == Copying || slices.C
 func (k Kind) Words() string { return kindWords[k][0] }
 
 // Advice is what makes such a line cheaper; "" if nothing seen tells.
-func (k Kind) Advice() string { return kindWords[k][1] }
+func (k Kind) Advice() string { return onModelsPlace(kindWords[k][1], true) }
 
 // pausingAdvice is what to do where a loop sleeps.
 const pausingAdvice = "what no step needs, as logs and uploads: hand it to a thread, or every so many steps. What a step needs: ask " +
@@ -709,7 +709,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Sampler: {
 		"choosing tokens on the host",
-		"choose tokens where the model computes, for the whole batch at once. Penalties, top-k and grammars on the host run " +
+		"choose tokens {place}, for the whole batch at once. Penalties, top-k and grammars on the host run " +
 			"once for each request and token",
 	},
 	HTTP: {
@@ -725,7 +725,7 @@ var kindWords = map[Kind][2]string{
 	},
 	RequestData: {
 		"preparing a request's data",
-		"prepare less (Image.draft decodes JPEG smaller, the size that the model takes), for a whole batch where the model computes, or " +
+		"prepare less (Image.draft decodes JPEG smaller, the size that the model takes), for a whole batch {place}, or " +
 			"ahead of the model: in threads (most decoders release Python's interpreter lock: a def endpoint, " +
 			"asyncio.to_thread), or in a process of its own before the model (a Ray Serve deployment, LitServe's " +
 			"workers_per_device)",

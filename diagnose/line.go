@@ -109,12 +109,12 @@ type LoopLine struct {
 // Evaluates reports whether most of a line's time is beneath a function that evaluates.
 func (l LoopLine) Evaluates() bool { return l.Evaluating > l.Seconds/2 }
 
-// ServerAdvice is what makes a server's line cheaper; "" if nothing seen tells.
-func (l LoopLine) ServerAdvice() string {
+// ServerAdvice is what makes a server's line cheaper, on a machine with a device or without; "" if nothing seen tells.
+func (l LoopLine) ServerAdvice(device bool) string {
 	if hint, known := workOfRequest[l.Work]; known && slices.Contains(forRequests, l.Kind) {
-		return hint + ". " + onceAndKept + besideModel
+		return onModelsPlace(hint, device) + ". " + onceAndKept + besideModel
 	}
-	return l.Kind.Advice()
+	return onModelsPlace(kindWords[l.Kind][1], device)
 }
 
 // ServerWords is what a server's line does.

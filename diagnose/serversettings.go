@@ -1,5 +1,7 @@
 package diagnose
 
+import "strings"
+
 // serverSettings has what helps against a class, in the words of a server's own settings.
 var serverSettings = map[Class]map[string]string{
 	BatchTooSmall: {
@@ -50,16 +52,25 @@ var workOfRequest = map[Kind]string{
 	Plotting: "numbers in the place of a drawing: boxes and words as JSON, which the client draws. Else on a smaller picture, with " +
 		"fonts that are loaded once",
 	Sorting: "only the first few: torch.topk or numpy.argpartition in the place of a whole sort, where the values are",
-	Nearest: "compare where the model computes, for a whole batch (one product, then torch.topk), or by an index (faiss, hnswlib). " +
+	Nearest: "compare {place}, for a whole batch (one product, then torch.topk), or by an index (faiss, hnswlib). " +
 		"Only the first few: numpy.argpartition in the place of argsort",
 	Matching: "one pattern for several words (re.compile of an alternation, once), a set of words, or plain methods of str",
 	Parser:   "a parser in native code (orjson, pyarrow, pandas.read_csv), for the part that is used",
-	Arrays: "one call on whole arrays in the place of a loop over their parts, for a whole batch where the model computes (torch has " +
+	Arrays: "one call on whole arrays in the place of a loop over their parts, for a whole batch {place} (torch has " +
 		"most of what NumPy has), or on less: the part that is used, float32 or uint8 in the place of float64",
-	Augmentation: "where the model computes, for a whole batch (torchvision.transforms.v2 and functional.interpolate take tensors " +
+	Augmentation: "{place}, for a whole batch (torchvision.transforms.v2 and functional.interpolate take tensors " +
 		"there, torchvision.ops.roi_align cuts boxes out), or on less: the size that the model takes",
-	Afterwards: "what comes out of a pass, where the model computes and all at once (torchvision.ops.batched_nms, torch.topk, masks as " +
+	Afterwards: "what comes out of a pass, {place} and all at once (torchvision.ops.batched_nms, torch.topk, masks as " +
 		"whole tensors): only what is left becomes numbers of Python",
-	Spectra: "where the model computes, for a whole batch: the transforms of torchaudio take tensors there. Make the transform (its " +
+	Spectra: "{place}, for a whole batch: the transforms of torchaudio take tensors there. Make the transform (its " +
 		"windows, its filter bank) once",
+}
+
+// onModelsPlace puts into a text where the model computes: {place} is the device, if the machine has one.
+func onModelsPlace(text string, device bool) string {
+	place := "where the model computes"
+	if device {
+		place = "on the device"
+	}
+	return strings.ReplaceAll(text, "{place}", place)
 }

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -10,13 +11,13 @@ import (
 func TestAdviceForServersSpeaksOfNoDevice(t *testing.T) {
 	advice := []string{onceAndKept + besideModel}
 	for _, hint := range workOfRequest {
-		advice = append(advice, hint)
+		advice = append(advice, onModelsPlace(hint, false))
 	}
 	for _, kind := range slices.Concat(HoldRequests, []Kind{
 		PerRequest, RequestData, Encoding, Packing, Tokenizes, Templates, Sampler, HTTP, Engine, Messages, Loads, Database,
 		RequestLogs, DeepCopies, Programs, Compiling, Garbage, OfLibrary,
 	}) {
-		advice = append(advice, kind.Words(), kind.Advice())
+		advice = append(advice, kind.Words(), LoopLine{Line: Line{Kind: kind}}.ServerAdvice(false))
 	}
 	for _, class := range []Class{NoLoad, BatchTooSmall, ServerHost, Tokenizing, ServerWaits, CacheFull} {
 		advice = append(advice, class.Do())
@@ -30,5 +31,8 @@ func TestAdviceForServersSpeaksOfNoDevice(t *testing.T) {
 		if said := settings.ReplaceAllString(text, ""); device.MatchString(said) {
 			t.Errorf("%s", said)
 		}
+	}
+	if text := (LoopLine{Line: Line{Kind: Sampler}}).ServerAdvice(true); !strings.HasPrefix(text, "choose tokens on the device, ") {
+		t.Errorf("on a machine with a device: %s", text)
 	}
 }

@@ -283,7 +283,7 @@ func TestWhatAServersLineWorks(t *testing.T) {
 		addServerStack(&all, places, recording.Stack{Seconds: 9, Native: c.native, Places: []recording.Place{
 			{File: "/srv/app.py", Line: 9, Function: c.function},
 		}})
-		if got := all.Lines[0].ServerAdvice(); !strings.Contains(got, c.says) || !strings.Contains(got, "beside the model") {
+		if got := all.Lines[0].ServerAdvice(true); !strings.Contains(got, c.says) || !strings.Contains(got, "beside the model") {
 			t.Errorf("of %s: %s", c.function, got)
 		}
 	}
