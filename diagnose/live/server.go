@@ -745,6 +745,8 @@ func kindOfServer(s recording.Stack) diagnose.Kind {
 			return diagnose.Loads
 		case p.File == "copy.py":
 			return diagnose.DeepCopies
+		case p.File == "json/decoder.py", strings.HasPrefix(p.File, "json/") && strings.Contains(p.Function, "load"):
+			return diagnose.RequestData // it reads, where the others write answers
 		case strings.HasSuffix(p.Function, "apply_chat_template"):
 			return diagnose.Templates
 		case copiesToDevice(p):

@@ -174,6 +174,8 @@ func TestWhatAServerDoesForARequest(t *testing.T) {
 		"a data base":          {[]recording.Place{own}, "execute", diagnose.Database},
 		"a log":                {[]recording.Place{own, {File: "logging/__init__.py", Function: "Logger.info"}}, "", diagnose.RequestLogs},
 		"an answer is packed":  {[]recording.Place{{File: "starlette/middleware/gzip.py", Function: "GZipResponder._compress_body"}}, "", diagnose.Packing},
+		"JSON is read":         {[]recording.Place{own, {File: "json/__init__.py", Function: "loads"}, {File: "json/decoder.py", Function: "JSONDecoder.raw_decode"}}, "", diagnose.RequestData},
+		"JSON is written":      {[]recording.Place{own, {File: "json/__init__.py", Function: "dumps"}, {File: "json/encoder.py", Function: "JSONEncoder.iterencode"}}, "", diagnose.Encoding},
 		"anything else":        {[]recording.Place{own}, "", diagnose.PerRequest},
 	} {
 		if got := kindOfServer(recording.Stack{Places: c.places, Native: c.native}); got != c.want {
