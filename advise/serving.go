@@ -69,7 +69,7 @@ func (a adviser) ofServer() Plan {
 		fix.Title, fix.At = cmp.Or(top.ServerAdvice(!v.Grounds.NoDevice), fix.Title), top.Short()
 		if v.Class == diagnose.ServerHost && a.usesAllCores() {
 			fix.Title = fmt.Sprintf("the server uses all the cores that it may run on (%s): give it another one, or do less there: once "+
-				"for what requests share, on smaller inputs, or for a whole batch where the model computes. Threads and processes beside "+
+				"for what requests share, on smaller inputs, or for a whole batch. Threads and processes beside "+
 				"share the same cores: several with PyTorch on the CPU need torch.set_num_threads(1) each",
 				quantity.About(a.costs.Cores+a.costs.Others))
 		}

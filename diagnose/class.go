@@ -302,7 +302,7 @@ var Classes = []Word{
 	{
 		string(ServerHost),
 		"the host works for requests before, between or after passes, while the model waits",
-		"do it once for what requests share, for a whole batch where the model computes, or beside the model: in threads, Python code in processes",
+		"do it once for what requests share, for a whole batch, or beside the model: in threads, Python code in processes",
 	},
 	{
 		string(Tokenizing),

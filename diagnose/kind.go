@@ -337,7 +337,7 @@ var kindWords = map[Kind][2]string{
 	},
 	Unpacking: {
 		"values are taken out of arrays or tensors as numbers of Python, or read from the device",
-		"compute with whole arrays or tensors, where the values are, and take out results at " +
+		"compute with whole arrays, or with tensors, and take out results at " +
 			"once (one .tolist() or .cpu() for all), not one by one",
 	},
 	Generating: {
@@ -733,7 +733,7 @@ var kindWords = map[Kind][2]string{
 	PerRequest: {
 		"a line works for each request, in Python or in native code that it calls",
 		"what several requests share: once, and kept (at start-up, functools.lru_cache). A loop in Python: array operations for a " +
-			"whole batch, where its values are. " + besideModel,
+			"whole batch, in NumPy or PyTorch. " + besideModel,
 	},
 	OnHost: {
 		"PyTorch computes on the CPU",

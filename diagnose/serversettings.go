@@ -51,7 +51,7 @@ var workOfRequest = map[Kind]string{
 		"write, one fsync)",
 	Plotting: "numbers in the place of a drawing: boxes and words as JSON, which the client draws. Else on a smaller picture, with " +
 		"fonts that are loaded once",
-	Sorting: "only the first few: torch.topk or numpy.argpartition in the place of a whole sort, where the values are",
+	Sorting: "only the first few: torch.topk or numpy.argpartition in the place of a whole sort",
 	Nearest: "compare {place}, for a whole batch (one product, then torch.topk), or by an index (faiss, hnswlib). " +
 		"Only the first few: numpy.argpartition in the place of argsort",
 	Matching: "one pattern for several words (re.compile of an alternation, once), a set of words, or plain methods of str",
@@ -66,9 +66,9 @@ var workOfRequest = map[Kind]string{
 		"windows, its filter bank) once",
 }
 
-// onModelsPlace puts into a text where the model computes: {place} is the device, if the machine has one.
+// onModelsPlace says in a text where the model computes: {place} is the device, if the machine has one.
 func onModelsPlace(text string, device bool) string {
-	place := "where the model computes"
+	place := "in PyTorch"
 	if device {
 		place = "on the device"
 	}
