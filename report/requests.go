@@ -12,8 +12,8 @@ func SayRequests(v diagnose.Verdict) (said []string) {
 		return nil
 	}
 	said = append(said, quantity.About(r.Rate)+" requests/s")
-	if p99 := r.Time(0.99); p99 > 0 {
-		said = append(said, "half within "+quantity.AboutSeconds(r.Time(0.5)), "99 % within "+quantity.AboutSeconds(p99))
+	if half, p99 := r.Time(0.5), r.Time(0.99); p99 > 0 {
+		said = append(said, "half within "+quantity.AboutSeconds(half), "99 % within "+quantity.AboutSeconds(p99))
 	}
 	if first := r.FirstByte(0.5); first < streamed*r.Time(0.5) {
 		said = append(said, "the first byte of half within "+quantity.AboutSeconds(first))

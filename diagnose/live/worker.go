@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// takesMessage matches functions of libraries that take what came over a connection, by how clients of queues call them.
+// takesMessage matches functions that take what came over a connection, by how clients of queues call them. [J]
 var takesMessage = regexp.MustCompile(`(?i)read|recv|receive|pop|fetch|drain|consum|poll|dequeue|reserve|(?:^|[._])get`)
 
 // fillWorker fills in whether jobs wait for a worker of a queue, which counts no requests: one that seldom waits for

@@ -109,8 +109,8 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 	return c.weighLoop(class)
 }
 
-// besidePasses are the classes that a worker of a queue has beside small passes: of several jobs at once each costs less
-// of all that they name.
+// besidePasses are the classes that a worker of a queue has beside small passes: of several jobs at once each costs
+// less of all that they name.
 var besidePasses = []diagnose.Class{
 	diagnose.GPUBound, diagnose.CPUBound, diagnose.LaunchBound, diagnose.Neighbour, diagnose.WaitsOutside,
 }

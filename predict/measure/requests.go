@@ -55,7 +55,7 @@ func (r Requests) Time(share float64) float64 {
 	return stat.Quantile(r.Times, share)
 }
 
-// FirstByte returns a quantile of the times until the first byte of an answer was sent, in seconds; NaN if none is known.
+// FirstByte returns a quantile of the times until the first byte of an answer was sent, in seconds; NaN unknown.
 func (r Requests) FirstByte(share float64) float64 {
 	if len(r.Firsts) == 0 {
 		return math.NaN()
