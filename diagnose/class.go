@@ -296,7 +296,7 @@ var Classes = []Word{
 		string(BatchTooSmall),
 		"requests wait for the model, and a pass takes one or few of them",
 		"answer several requests in one pass: LitServe(max_batch_size=8, batch_timeout=0.01), Ray Serve @serve.batch(max_batch_size=8), " +
-			"BentoML @bentoml.api(batchable=True, max_batch_size=8), Triton dynamic_batching, vLLM --max-num-seqs. A server of your own: " +
+			"BentoML @bentoml.api(batchable=True, max_batch_size=8), Triton dynamic_batching, vLLM --max-num-seqs, transformers serve --continuous-batching. A server of your own: " +
 			"take all that wait out of the queue, and torch.stack them",
 	},
 	{

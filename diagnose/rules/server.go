@@ -31,9 +31,8 @@ var batchTooSmall = Rule{
 		}
 		return small
 	},
-	most: func(c *inquiry) float64 {
-		return withoutPart(c, (1-c.Idle)*(1-1/c.FewerPasses)) // what the host does for each request stays
-	},
+	// what the host does for each pass is done for several requests as well
+	most: func(c *inquiry) float64 { return c.FewerPasses },
 }
 
 // jobsTitle and jobsText are said of a worker that takes jobs from a queue.
