@@ -368,13 +368,17 @@ func anyPhase(steps []Step, phase Phase) bool {
 	return false
 }
 
-// beatLoader returns the loader with most time in a phase. The loop's own steps are only a
-// substitute for a loader's steps, so they need twice as much time.
+// inLockstep is the part of another loader's time from which two are asked for each step, as by zip. [J]
+const inLockstep = 0.95
+
+// beatLoader returns the loader with most time in a phase; of several that are asked for each step, the one that is
+// waited for longest. The loop's own steps are only a substitute for a loader's steps, so they need twice as much time.
 func beatLoader(steps []Step, phase Phase) (int, bool) {
-	total := map[int]float64{}
+	total, waits := map[int]float64{}, map[int]float64{}
 	for _, s := range steps {
 		if s.Phase == phase && s.Period > 0 {
 			total[s.Loader] += s.Period
+			waits[s.Loader] += stat.Or(s.Wait, 0)
 		}
 	}
 	total[OwnLoop] /= 2
@@ -385,6 +389,13 @@ func beatLoader(steps []Step, phase Phase) (int, bool) {
 	for loader, seconds := range total {
 		if !found || seconds > total[best] || seconds == total[best] && loader < best {
 			best, found = loader, true
+		}
+	}
+	most := total[best]
+	for loader, seconds := range total {
+		later := waits[loader] > waits[best] || waits[loader] == waits[best] && loader < best
+		if best != OwnLoop && loader != OwnLoop && seconds >= inLockstep*most && later {
+			best = loader
 		}
 	}
 	return best, found

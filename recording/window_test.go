@@ -99,6 +99,22 @@ func TestTwoLoadersOfOneStepAddUp(t *testing.T) {
 	}
 }
 
+// Of two loaders that are zipped the one is judged that steps wait for.
+func TestTheLoaderThatIsWaitedForIsJudged(t *testing.T) {
+	for slow, fast := range map[int]int{2: 1, 1: 2} {
+		var steps []Step
+		for _, s := range steady(200, 0.1, 0.03) {
+			other := s
+			s.Loader, s.Wait, other.Loader, other.Start, other.Wait = fast, 0.001, slow, s.Start+0.002, 0.03
+			other.Period = 0.0999
+			steps = append(steps, s, other)
+		}
+		if w := only(t, &Run{Steps: steps}); w.Loader != slow {
+			t.Errorf("loader %d is judged, and steps wait for %d", w.Loader, slow)
+		}
+	}
+}
+
 func TestStationary(t *testing.T) {
 	if w := only(t, &Run{Steps: steady(400, 0.1, 0.05)}); !w.Stationary {
 		t.Error("40 even seconds are not stationary")
