@@ -7,6 +7,7 @@ from time import monotonic_ns
 
 from . import boundary, channel, describe, device, fetch, garbage, guarded, now, part, tell_ending
 
+SIZES = 3  # data sets of other sizes, from which a loader that equals theirs else is made again, as for a subset that grows [J]
 ALIKE = 256  # kinds of loaders that are known again; the reader keeps as many
 
 
@@ -19,6 +20,7 @@ class _Process(object):
         self.devices = device.Devices()
         self.loaders = describe.ByObject()
         self.alike = {}  # settings, as text: the loaders that had them
+        self.sizes = {}  # the same without the size of the data set
         self.optimizers = describe.ByObject()
         self.fetches = fetch.Fetches()
         self.feed = fetch.Feed()
@@ -64,13 +66,17 @@ class _Process(object):
         if len(self.alike) < ALIKE:
             self.alike.setdefault(looks, [])
         alike = self.alike.get(looks, [])
-        for known in alike:
+        sizes = self.sizes.setdefault(channel.encode_record(dict(settings, length=None)), []) if len(self.sizes) < ALIKE else []
+        for known in alike + (sizes[SIZES - 1 :] if len(sizes) >= SIZES else []):
             if not self.in_use(known):
                 known.mark = None  # of another data set
                 self.tell_anew(known, settings, t)
+                if known not in alike:
+                    self.tell_changes(known)
                 return known
         known = boundary.Loader()
         alike.append(known)
+        sizes.append(known)
         known.number, known.iterations, known.count, known.described = self.loader_count, 0, 0, 0
         self.loader_count += 1
         known.collates = settings.pop("collates")

@@ -558,6 +558,7 @@ class Protocol(FakeCase):
             "pair = [DataLoader(data, 2), DataLoader(data, 2)]; [list(x) for x in pair]": [list(range(5))] * 2,
             "for size in (2, 5, 2): [b for b in DataLoader(data, size)]": [list(range(10)), [0, 1]],
             "for kind in (list, tuple): [b for b in DataLoader(kind(data), 2)]": [list(range(5))] * 2,
+            "for n in (2, 4, 6, 8, 10): [b for b in DataLoader(data[:n], 2)]": [[0], [0, 1], list(range(12))],
             "[b for b in DataLoader(data, 2)]\n    [b for b in DataLoader(data, 2)]": [list(range(5))] * 2,
         }.items():
             result = self.silent(self.run_program(LOOP + "\n    " + body))
