@@ -203,13 +203,21 @@ func (a adviser) bridgeEpochs(fix *Fix, lead *diagnose.Lead) {
 			fix.Title = "change the data set less often, or hand what changes over in a tensor in shared memory " +
 				"(share_memory_()): the workers are started anew for each epoch's data"
 		}
+		if known && workers > 0 && l.Anew {
+			fix.Title, fix.At = oneForAll, path.Base(l.Call)
+		}
 		return
 	}
 	if known && workers > 0 && l.Anew {
 		fix.Title, fix.At = makeOnce, path.Base(l.Call)
 		return
 	}
-	if !known || workers > 0 && !stay {
+	if !known {
+		return
+	}
+	if workers > 0 && !stay {
+		fix.Changes = []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}
+		fix.Title, fix.Effort, fix.At, fix.Where = "keep the workers from epoch to epoch", Flag, "", placeOfLoader(l)
 		return
 	}
 	if workers > 0 && lead.Line.Kind == diagnose.StartingWorkers { // they stay, so that none is started
@@ -227,6 +235,10 @@ func (a adviser) bridgeEpochs(fix *Fix, lead *diagnose.Lead) {
 		fix.Title = "load in worker processes (num_workers, persistent_workers=True): the loop prepares the first batch by itself"
 	}
 }
+
+// oneForAll is what keeps the workers of a loader that is made for each epoch over other samples.
+const oneForAll = "make one DataLoader over all of the data, with persistent_workers=True, and give each epoch's samples " +
+	"by its sampler (indices that change from epoch to epoch), not by another data set"
 
 // changesData is what to know before workers stay where the program changes its data set between epochs.
 const changesData = "the program changes its data set between epochs: workers that stay go on with what they have"
@@ -246,6 +258,9 @@ func (a adviser) batchesOf(evaluation *recording.Loader) (its, trainings int) {
 // feedEvaluation proposes workers for the loader of an evaluation that is short of batches.
 func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 	loader := a.findLoaderAt(lead.Line.Own)
+	if its := a.findEvaluated(); loader != nil && its != nil && its.Where == loader.Where { // one loop for both
+		loader = its
+	}
 	if loader == nil {
 		if lead.Line.Kind == diagnose.Syncing { // fewer batches are waited for
 			a.enlargeEvaluation(fix, lead, a.findEvaluated())
@@ -259,7 +274,7 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 	if starts && workers > 0 && known && !stays && !loader.Changes {
 		fix.Changes = []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}
 		fix.Title, fix.Effort = "keep the workers of evaluation's loader", Flag
-		fix.Where, fix.Beside = loader.Where, true
+		fix.Where, fix.Beside = placeOfLoader(loader), true
 		if lead.Line.Kind == diagnose.StartingWorkers {
 			share := quantity.Percent(lead.LineShare)
 			fix.Notes = []string{"starting and ending its workers takes " + share + " of evaluation"}
@@ -281,8 +296,8 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 		return
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.NumWorkers, From: now, To: to}}
-	fix.Title, fix.Effort, fix.Risk, fix.Where = "load evaluation in worker processes", Flag, MemoryRisk, loader.Where
-	fix.Beside = true
+	fix.Title, fix.Effort, fix.Risk = "load evaluation in worker processes", Flag, MemoryRisk
+	fix.Where, fix.Beside = placeOfLoader(loader), true
 	fix.Mind = "whether it can take more of the cores while it runs: training's workers wait meanwhile"
 	batches, work, wait := a.evaluationOf(loader.ID)
 	if batches == 0 {
@@ -328,7 +343,8 @@ func (a adviser) enlargeEvaluation(fix *Fix, lead *diagnose.Lead, loader *record
 		return false
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.BatchSize, From: now, To: to}}
-	fix.Title, fix.Effort, fix.Where, fix.Beside = "evaluate in batches as large as training's", Flag, loader.Where, true
+	fix.Title, fix.Effort = "evaluate in batches as large as training's", Flag
+	fix.Where, fix.Beside = placeOfLoader(loader), true
 	fix.Notes = []string{"evaluation keeps no gradients, so a batch that fits in training fits there. Means of batches " +
 		"have to be weighted by their samples"}
 	fix.Run.High = atRemoval(lead.Seconds / a.verdict.Ledger.Recurring()) // the device's part gets shorter as well

@@ -108,6 +108,9 @@ func (a adviser) whyNoWorkers(now int) string {
 	if a.queuesAtLock() {
 		return "workers wait for each other at the lock of a file: more of them only wait longer"
 	}
+	if a.asksManager() {
+		return "workers wait for the one process of a multiprocessing.Manager, which answers them in turn: more of them wait longer"
+	}
 	if a.verdict.Class == diagnose.SlowSamples {
 		return "few slow samples hold the others up: more workers take memory and wait as well"
 	}
