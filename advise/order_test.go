@@ -111,3 +111,21 @@ func TestReadsBesideTheLead(t *testing.T) {
 		t.Errorf("5 of 15 s are not the host's other work, which may need the values: %+v, %+v", plan.Fixes, plan.Doubtful)
 	}
 }
+
+// Two lines that prepare most of a batch, of which is known what they do, come before another machine, as one does.
+func TestTwoWorksBeforeAMachine(t *testing.T) {
+	for second, first := range map[diagnose.Kind]string{diagnose.Spectra: diagnose.SlowTransform, diagnose.Code: "cores"} {
+		line := func(n int, function string, kind diagnose.Kind) diagnose.Line {
+			own := recording.Place{File: "/data.py", Line: n, Function: function}
+			return diagnose.Line{Own: own, Kind: kind, Share: stoker.Exactly(0.3)}
+		}
+		a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{
+			Class: diagnose.CPUExhausted,
+			Lines: []diagnose.Line{line(3, "resample", diagnose.Filtering), line(9, "features", second)},
+		}}
+		fixes := []Fix{{Name: "cores", Title: anotherMachine}, {Name: diagnose.SlowTransform}}
+		if a.leadWithLine(fixes); fixes[0].Name != first {
+			t.Errorf("%s: %v, want %s first", second, names(fixes), first)
+		}
+	}
+}

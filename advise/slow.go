@@ -24,9 +24,9 @@ func (a adviser) leadWithLine(fixes []Fix) {
 	if title != anotherMachine && title != freeMachine && !a.startsPrograms() && !a.outdoes(fixes[at], fixes[0]) {
 		return
 	}
-	share, first := 0.0, a.verdict.Lines[0] // of its whole function
-	for _, line := range a.verdict.Lines {
-		if line.Own.IsInFunctionOf(first.Own) {
+	share, first := 0.0, a.verdict.Lines[0] // of its whole function, and of the second line, if it is known what both do
+	for i, line := range a.verdict.Lines {
+		if line.Own.IsInFunctionOf(first.Own) || i == 1 && isKnownWork(first) && isKnownWork(line) {
 			share += line.Share.Point
 		}
 	}
@@ -40,6 +40,11 @@ func (a adviser) leadWithLine(fixes []Fix) {
 	line := fixes[at]
 	copy(fixes[to+1:], fixes[to:at])
 	fixes[to] = line
+}
+
+// isKnownWork reports whether it is a line of the program's of which is known what it does.
+func isKnownWork(l diagnose.Line) bool {
+	return l.Own.File != "" && l.Class == "" && !slices.Contains([]diagnose.Kind{"", diagnose.Code, diagnose.Waits}, l.Kind)
 }
 
 // How many times the gain of more workers a cheaper line may bring, from which it is said first: of work that its
@@ -153,4 +158,10 @@ func (a adviser) shareOfPictures() (share float64) {
 // queuesAtLock reports whether workers mostly wait for each other at the lock of a file.
 func (a adviser) queuesAtLock() bool {
 	return len(a.verdict.Lines) > 0 && a.verdict.Lines[0].Kind == diagnose.FileLock
+}
+
+// asksManager reports whether most of preparing a batch is to ask the process of a Manager.
+func (a adviser) asksManager() bool {
+	lines := a.verdict.Lines
+	return len(lines) > 0 && lines[0].Kind == diagnose.Proxies && lines[0].Share.Point >= mostOfBatch
 }
