@@ -71,6 +71,7 @@ type tuning struct {
 	first  Best
 	best   Best
 	made   []stoker.Change // the changes kept so far
+	also   []string        // lines of other loaders that get some of them
 	plan   *Plan           // the plan that sets them; nil if there are none
 }
 
@@ -154,7 +155,11 @@ func (l *tuning) turn(ctx context.Context) {
 		return
 	}
 	made := addChanges(l.made, next.Changes)
+	also := slices.Concat(l.also, next.Fix.Also)
 	plan, err := planOf(l.first.Run, l.first.Verdict, made, l.result.Baseline, l.Version, l.Read)
+	if err == nil {
+		err = plan.keepOthers(l.first.Run, also, l.Read)
+	}
 	if err != nil {
 		l.result.Stopped = err.Error()
 		return
@@ -170,7 +175,7 @@ func (l *tuning) turn(ctx context.Context) {
 	}
 	if trial.Kept = trial.Why == "" && shouldKeep(trial.Pairs) &&
 		(trial.Losses == nil || trial.Losses.Within); trial.Kept {
-		l.made, l.plan, l.best = made, &plan, last
+		l.made, l.also, l.plan, l.best = made, also, &plan, last
 		l.Best(plan)
 	}
 	l.result.Trials = append(l.result.Trials, trial)

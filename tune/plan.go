@@ -100,10 +100,12 @@ func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, 
 	read func(string) ([]byte, error),
 ) (Plan, error) {
 	var all []stoker.Change
+	var also []string
 	for _, fix := range advised.Fixes {
-		if fix.Beside { // a plan sets only the judged loader
+		if fix.Beside { // a plan sets the judged loader, and those that a fix names with it
 			continue
 		}
+		also = append(also, fix.Also...)
 		for _, c := range fix.Changes {
 			if !slices.ContainsFunc(all, func(had stoker.Change) bool { return had.Setting == c.Setting }) {
 				all = append(all, c)
@@ -112,6 +114,9 @@ func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, 
 	}
 	asked := func(c stoker.Change) bool { return usesOwnLoader(c) || isNumeric(c) }
 	p, err := planOf(run, verdict, slices.DeleteFunc(slices.Clone(all), asked), of, version, read)
+	if err == nil {
+		err = p.keepOthers(run, also, read)
+	}
 	for _, c := range all {
 		if asked(c) {
 			p.Elsewhere = append(p.Elsewhere, explainElsewhere(c, ""))
@@ -165,6 +170,27 @@ func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, o
 	}
 	p.Loaders = append(p.Loaders, l)
 	return p, nil
+}
+
+// keepOthers adds other loaders of the judged one's program, by the lines that make them, whose workers stay as well: the
+// gain that is promised is that of all.
+func (p *Plan) keepOthers(run *recording.Run, also []string, read func(string) ([]byte, error)) error {
+	stays := func(c stoker.Change) bool { return c.Setting == stoker.PersistentWorkers && c.To == true }
+	for _, l := range run.Facts.Loaders {
+		if l.Call == "" || !slices.Contains(also, l.Call) || len(p.Loaders) == 0 ||
+			!slices.ContainsFunc(p.Loaders[0].Changes, stays) {
+			continue
+		}
+		text, err := read(file(l.Call))
+		if err != nil {
+			return fmt.Errorf("make a plan: read the script: %w", err)
+		}
+		set := []stoker.Change{{Setting: stoker.PersistentWorkers, From: l.Settings[stoker.PersistentWorkers], To: true}}
+		p.Loaders = append(p.Loaders, Loader{
+			Call: l.Call, SHA256: digest(text), Dataset: l.Dataset, Changes: set, Doubts: doubts(run, l, set),
+		})
+	}
+	return nil
 }
 
 // findTarget returns the judged loader, and why it cannot be set ("" if it can).

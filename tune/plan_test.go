@@ -77,6 +77,22 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// A fix that keeps the workers of several loaders promises the gain of all, and a plan sets all.
+func TestPlanOfSeveralLoaders(t *testing.T) {
+	best := starved(t, func(f *recording.Facts) {
+		other := f.Loaders[0]
+		other.ID, other.Call, other.Settings = 7, "/job/train.py:13", stoker.Settings{stoker.PersistentWorkers: false}
+		f.Loaders = append(f.Loaders, other)
+	})
+	keep := stoker.Change{Setting: stoker.PersistentWorkers, From: false, To: true}
+	fix := advise.Fix{Name: string(stoker.PersistentWorkers), Changes: []stoker.Change{keep}, Also: []string{"/job/train.py:13"}}
+	plan, err := New(best.Run, best.Verdict, advise.Plan{Fixes: []advise.Fix{fix}}, "run.jsonl.gz", "v1", script12)
+	if err != nil || len(plan.Loaders) != 2 || plan.Loaders[1].Call != "/job/train.py:13" ||
+		!slices.Equal(plan.Loaders[1].Changes, []stoker.Change{keep}) {
+		t.Errorf("%+v, %v", plan.Loaders, err)
+	}
+}
+
 func TestUnreadable(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   "it is not a plan",

@@ -1,11 +1,6 @@
 package live
 
-import (
-	"fmt"
-
-	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/quantity"
-)
+import "github.com/stoker-dev/stoker/diagnose"
 
 // findPadding tells of batches much of which is padding.
 func (l filler) findPadding() (diagnose.Finding, bool) {
@@ -17,9 +12,11 @@ func (l filler) findPadding() (diagnose.Finding, bool) {
 	if beyond < diagnose.PaddingBeyond && padded < diagnose.PaddingUneven {
 		return diagnose.Finding{}, false
 	}
-	f := diagnose.NewTextFinding(diagnose.FindingPadding, fmt.Sprintf(
-		"%s of the numbers of a batch are padding, on which the device computes as on samples: %s lie beyond the longest "+
-			"sample of their batch", quantity.Percent(padded), quantity.Percent(beyond)))
+	f := diagnose.NewTextFinding(diagnose.FindingPadding, diagnose.SayPadding(padded, beyond))
 	f.Advice = diagnose.PaddingAdvice
+	if beyond < diagnose.PaddingBeyond {
+		f.Advice = "samples of like length in one batch (group_by_length, a sampler by length), if shorter batches take the " +
+			"device less time. The optimizer then sees other batches"
+	}
 	return f, true
 }
