@@ -21,6 +21,7 @@ type Grounds struct {
 	Recorder  string             // as of recording.Software
 	Torch     bool               // PyTorch is known to be there; its absence, where Framework is "", is not
 	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework
+	Beside    bool               // the thread that asks for batches is another one than that which launches
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
 	Mixed     bool               // of the other collectives some carry gradients
 	OwnReduce bool               // a trace shows the host's operators, and no DistributedDataParallel

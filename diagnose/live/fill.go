@@ -39,7 +39,8 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.Grounds.Hidden = l.hidesGPUs()
 	l.nameGarbage()
 	l.nameForks()
-	l.LooksAtAsker = l.asksBeside() && !l.run.FindProcess(l.Costs.Window.PID).LauncherSeen
+	l.Grounds.Beside = l.asksBeside()
+	l.LooksAtAsker = l.Grounds.Beside && !l.run.FindProcess(l.Costs.Window.PID).LauncherSeen
 	if !l.LooksAtAsker {
 		l.Asker = l.describeAsker()
 	}

@@ -163,6 +163,11 @@ func (l filler) describeWorkers() []diagnose.Evidence {
 // that add up to 100.
 func (l filler) describeFetch() []diagnose.Evidence {
 	k := l.Costs
+	if k.Workers == 0 && k.Feed == nil && l.Grounds.Beside && k.Split != nil && !math.IsNaN(k.Fetch) {
+		return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall",
+			"preparing one batch takes the thread that asks for it, which is not the one that launches, %s: %s",
+			quantity.AboutSeconds(k.Fetch), describeSplit(k.Split))
+	}
 	switch {
 	case k.Feed != nil: // its threads tell the time by themselves
 		return diagnose.AddEvidence(nil, coreDemand(k.Split), "ratio", "fetch.split", "that time goes into: %s",

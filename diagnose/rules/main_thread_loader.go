@@ -4,6 +4,13 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
+// Said where another thread of the program loads than the one that launches.
+const (
+	besideTitle = "A thread of the program loads the data, and no worker process does"
+	besideText  = "A thread beside the one that launches reads, decodes and collates. What it does in Python takes turns " +
+		"with the launching thread, as both need the interpreter lock. Worker processes need none of it."
+)
+
 var mainThreadLoader = Rule{
 	Class: diagnose.MainThread,
 	Title: "The training loop loads the data itself",

@@ -68,6 +68,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 	if v.Class == diagnose.BatchTooSmall && !v.Measured.Requests.Known() {
 		return jobsTitle, jobsText, known
 	}
+	if v.Class == diagnose.MainThread && v.Grounds.Beside {
+		return besideTitle, besideText, known
+	}
 	if v.Paced {
 		return pacedTitle, pacedText, known
 	}
