@@ -17,6 +17,7 @@ var ofFindings = []struct {
 	{diagnose.FindingInterpreterLock, "take what other threads compute in Python out of the trainer's process", NoRisk},
 	{diagnose.FindingManyReads, "read the values of a step from the device at once, not one by one", NoRisk},
 	{diagnose.FindingHostTensors, "make tensors of the step on the device (torch.zeros(..., device=device)), or keep them there", NoRisk},
+	{diagnose.FindingGatheredBatches, "let the loader's workers put whole batches together (batch_size, collate_fn)", NoRisk},
 	{diagnose.FindingTinyCopies, "copy the small tensors of a step at once, or make them on the device", NoRisk},
 	{
 		diagnose.FindingOptimizerLaunches,
@@ -50,6 +51,12 @@ func (a adviser) removeFindings() (Fix, string) {
 			}
 			if !math.IsNaN(f.Saves) {
 				fix.Forecast = a.atMost(atRemoval(f.Saves))
+			}
+			if f.Name == diagnose.FindingGatheredBatches {
+				if !a.isStarved() {
+					continue
+				}
+				fix.Forecast = a.atMost(atRemoval(a.verdict.Stall))
 			}
 			if f.Name == diagnose.FindingManyReads && a.costs.Workers == 0 && a.costs.Fed() {
 				fix.Title = "read values from the device every 50 steps, all at once: the loop loads while the device works"

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // NewFinding is one of which nothing but the name is known.
@@ -88,8 +89,20 @@ const (
 		"its position (StatefulDataLoader)"
 	UnusedAdvice = "leave out their samples in the data set or the sampler (a list of indices, made once of labels or " +
 		"lengths), so that no worker prepares them"
+	// GatheredAdvice is what to do about a loop that puts batches together by itself.
+	GatheredAdvice = "let the loader put them together, in its workers: a larger batch_size, with a collate_fn that does what the " +
+		"loop does with several (torch.cat, padding)"
 	pinAdvice = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 )
+
+// SayPadding says how much of a batch is padding, and how much of it its longest sample does not need.
+func SayPadding(padded, beyond float64) string {
+	text := quantity.Percent(padded) + " of the numbers of a batch are padding"
+	if beyond < PaddingBeyond {
+		return text + ", as samples of unlike length share one"
+	}
+	return text + ", and " + quantity.Percent(beyond) + " lie beyond the longest sample of their batch"
+}
 
 // PaddingAdvice is what to do about batches that are mostly padding.
 const PaddingAdvice = "pad to the longest sample of each batch and not to one length (padding=True or " +

@@ -18,6 +18,7 @@ const (
 	FindingSlowEnd               = "slow-end"
 	FindingSkippingBatches       = "skipping-batches"
 	FindingUnusedBatches         = "unused-batches"
+	FindingGatheredBatches       = "gathered-batches"
 	FindingRepeatedSamples       = "repeated-samples"
 	FindingWithoutData           = "workers-without-data"
 	FindingSharedGPU             = "shared-gpu"

@@ -80,6 +80,11 @@ var (
 			UnusedAdvice,
 		},
 		{
+			FindingGatheredBatches,
+			"the loop takes several batches of its loader for each step",
+			GatheredAdvice,
+		},
+		{
 			FindingRepeatedSamples,
 			"each worker reads all of an iterable data set: each sample is trained on as often as there are workers",
 			"split it in __iter__ by get_worker_info",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
@@ -90,12 +91,51 @@ func (l filler) findUnused() (diagnose.Finding, bool) {
 	if float64(unused) < leastUnused*float64(len(works)) {
 		return diagnose.Finding{}, false
 	}
+	if f, gathers := l.findGathered(typical); gathers {
+		return f, true
+	}
 	f := diagnose.NewFinding(diagnose.FindingUnusedBatches)
 	f.Source = l.whereIterated(l.Costs.Window.Steps[0])
 	f.Text = fmt.Sprintf("behind %d of %d batches the device does nothing, and the loop asks for the next one at once: they "+
 		"take %s. If the loop throws them away, nobody has to prepare them. If it gathers several for a step, nothing is lost",
 		unused, len(works), quantity.AboutSeconds(seconds))
 	f.Seconds, f.Advice = seconds, diagnose.UnusedAdvice
+	return f, true
+}
+
+// regular is the share of a loop's steps that take as many batches as its usual one, from which it gathers batches
+// rather than passing over some. [J]
+const regular = 0.7
+
+// findGathered reports a loop that takes as many batches of its loader for each step.
+func (l filler) findGathered(typical float64) (diagnose.Finding, bool) {
+	gaps, all, since, works := map[int]int{}, 0, 0, false
+	for _, s := range l.Costs.Window.Steps {
+		before := works // the device may still work on a step while the loop asks for batches of the next one
+		works = s.Phase == recording.Train && s.DevicePeriod-s.Idle > workOfUnused*typical
+		if since++; works && !before {
+			gaps[since]++
+			all, since = all+1, 0
+		}
+	}
+	usual := 0
+	for gap, n := range gaps {
+		if n > gaps[usual] || n == gaps[usual] && gap < usual {
+			usual = gap
+		}
+	}
+	size, known := 0, false
+	if d := l.judgedLoader(); d != nil {
+		size, known = d.Settings.Int(stoker.BatchSize)
+	}
+	if usual < 2 || float64(gaps[usual]) < regular*float64(all) || !known {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingGatheredBatches)
+	f.Source = l.whereIterated(l.Costs.Window.Steps[0])
+	f.Text = fmt.Sprintf("the loop takes %d batches of %s from its loader for each step, and each is handed over by itself", usual,
+		quantity.Many(size, "sample"))
+	f.Advice = fmt.Sprintf(diagnose.GatheredAdvice+". Here: batch_size=%d", usual*size)
 	return f, true
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -48,15 +49,42 @@ func TestUnusedBatches(t *testing.T) {
 	} {
 		l := filler{Case: diagnose.NewCase(), run: &recording.Run{}}
 		l.Util = c.util
-		for i := range 40 {
-			s := recording.Step{N: i, Period: 0.101, Wait: 0.1, Idle: c.idle, DevicePeriod: 0.1, Phase: recording.Train}
-			if i%c.every == 0 {
-				s.DevicePeriod = 0.12
-			}
-			l.Costs.Window.Steps = append(l.Costs.Window.Steps, s)
-		}
+		l.Costs.Window.Steps = stepsOf(40, c.idle, func(i int) bool { return i%c.every == 0 })
 		if f, told := l.findUnused(); told != c.want || told && !strings.Contains(f.Text, "30 of 40 batches") {
 			t.Errorf("%s: told %v: %s", name, told, f.Text)
+		}
+	}
+}
+
+// stepsOf are so many steps, of which the device works on some.
+func stepsOf(n int, idle float64, works func(int) bool) (all []recording.Step) {
+	for i := range n {
+		s := recording.Step{N: i, Period: 0.101, Wait: 0.1, Idle: idle, DevicePeriod: 0.1, Phase: recording.Train}
+		if works(i) {
+			s.DevicePeriod = 0.12
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// A loop that takes four batches for each step gathers them, and one that takes now two and now six leaves some out.
+func TestGatheredBatches(t *testing.T) {
+	for name, c := range map[string]struct {
+		works func(int) bool
+		want  string
+	}{
+		"as many for each step": {func(i int) bool { return i%4 == 3 }, "4 batches of 1 sample"},
+		"now more, now less":    {func(i int) bool { return i%8 == 1 || i%8 == 7 }, "the device does nothing"},
+	} {
+		run := &recording.Run{Facts: recording.Facts{Loaders: []recording.Loader{{
+			ID: 1, PID: 7, Settings: stoker.Settings{stoker.BatchSize: 1},
+		}}}}
+		l := filler{Case: diagnose.NewCase(), run: run}
+		l.Util = math.NaN()
+		l.Costs.Window = recording.Window{PID: 7, Loader: 1, Steps: stepsOf(40, 0.1, c.works)}
+		if f, told := l.findUnused(); !told || !strings.Contains(f.Text, c.want) {
+			t.Errorf("%s: %v: %s", name, told, f.Text)
 		}
 	}
 }
