@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // tinySample is the time of a sample, with its part of collating, up to which the calls for each sample are what
@@ -51,13 +52,14 @@ func (a adviser) shareOfRows() float64 {
 			}
 		}
 	}
-	tiny := a.costs.Fetch <= tinySample*a.base.Batch
+	fetch := a.costs.Fetch - stat.Or(a.costs.FetchQueue, 0) // with a core of its own
+	tiny := fetch <= tinySample*a.base.Batch
 	switch {
 	case tiny && stacking >= mostlyCollate:
 		rows += stacking
 	case tiny && stacking >= partlyStacking && stacking+code >= mostlyCalls:
 		rows += stacking + code
-	case a.costs.Fetch <= tinyIndex*a.base.Batch && stacking+code+collates >= mostlyCalls:
+	case fetch <= tinyIndex*a.base.Batch && stacking+code+collates >= mostlyCalls:
 		rows += stacking + code + collates
 	}
 	if rows < diagnose.NamedLine {

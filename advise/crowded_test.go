@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -36,6 +37,25 @@ func TestNoMoreWorkersWhereTheyOnlyQueue(t *testing.T) {
 		why := func(r Rejected) bool { return r.Name == string(stoker.NumWorkers) && r.Why == v.Crowded() }
 		if slices.ContainsFunc(plan.Fixes, more) || !slices.ContainsFunc(plan.Rejected, why) {
 			t.Errorf("%s: %v, rejected: %v", name, plan.Fixes, plan.Rejected)
+		}
+	}
+}
+
+// Workers that want all cores already get no more beside them, whatever the verdict says of others.
+func TestNoMoreWorkersThanWantTheCores(t *testing.T) {
+	run, err := recording.Open("../testdata/cases/two-workers-full/run.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := judge.Judge(run)
+	v.Class = diagnose.TooFewWorkers
+	for wants, most := range map[float64]int{1: v.Costs.Workers, 0.1: 64} {
+		v.Costs.Split = &measure.FetchSplit{Core: wants, Asleep: 1 - wants}
+		a := adviser{run: run, verdict: v, costs: v.Costs, base: v.Costs.MakeBaseline(run)}
+		a.costs.Fetch = 1
+		best, _ := a.bestWorkers(v.Costs.Workers)
+		if best > most || most > v.Costs.Workers && best == v.Costs.Workers {
+			t.Errorf("%v of a core each: %d workers", wants, best)
 		}
 	}
 }

@@ -24,7 +24,8 @@ func (a adviser) leadWithLine(fixes []Fix) {
 	if title != anotherMachine && title != freeMachine && !a.startsPrograms() && !a.outdoes(fixes[at], fixes[0]) {
 		return
 	}
-	share, first := 0.0, a.verdict.Lines[0] // of its whole function, and of the second line, if it is known what both do
+	// of its whole function, and of the second line, if it is known what both do
+	share, first := 0.0, a.verdict.Lines[0]
 	for i, line := range a.verdict.Lines {
 		if line.Own.IsInFunctionOf(first.Own) || i == 1 && isKnownWork(first) && isKnownWork(line) {
 			share += line.Share.Point
@@ -44,7 +45,8 @@ func (a adviser) leadWithLine(fixes []Fix) {
 
 // isKnownWork reports whether it is a line of the program's of which is known what it does.
 func isKnownWork(l diagnose.Line) bool {
-	return l.Own.File != "" && l.Class == "" && !slices.Contains([]diagnose.Kind{"", diagnose.Code, diagnose.Waits}, l.Kind)
+	unknown := []diagnose.Kind{"", diagnose.Code, diagnose.Waits}
+	return l.Own.File != "" && l.Class == "" && !slices.Contains(unknown, l.Kind)
 }
 
 // How many times the gain of more workers a cheaper line may bring, from which it is said first: of work that its

@@ -38,19 +38,21 @@ func TestTinySamplesComeInWholeBatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines  []diagnose.Line
 		sample float64 // seconds
+		queued float64 // of them, for a core
 		want   bool
 	}{
-		"rows of the program's own":  {[]diagnose.Line{own(diagnose.Collate, 0.56), line(diagnose.Code, 0.4)}, 2e-6, true},
-		"it joins what takes longer": {[]diagnose.Line{own(diagnose.Collate, 0.56), line(diagnose.Code, 0.4)}, 20e-6, false},
-		"stacking and a tiny sample": {[]diagnose.Line{line(diagnose.Stacking, 0.4), line(diagnose.Code, 0.5)}, 20e-6, true},
-		"a long sample":              {[]diagnose.Line{line(diagnose.Stacking, 0.4), line(diagnose.Code, 0.5)}, 200e-6, false},
-		"little stacking":            {[]diagnose.Line{line(diagnose.Stacking, 0.1), line(diagnose.Code, 0.8)}, 20e-6, false},
-		"a decoder":                  {[]diagnose.Line{line(diagnose.Stacking, 0.3), line(diagnose.Decoder, 0.6)}, 20e-6, false},
+		"long for want of a core":    {[]diagnose.Line{line(diagnose.Stacking, 0.4), line(diagnose.Code, 0.5)}, 200e-6, 180e-6, true},
+		"rows of the program's own":  {[]diagnose.Line{own(diagnose.Collate, 0.56), line(diagnose.Code, 0.4)}, 2e-6, 0, true},
+		"it joins what takes longer": {[]diagnose.Line{own(diagnose.Collate, 0.56), line(diagnose.Code, 0.4)}, 20e-6, 0, false},
+		"stacking and a tiny sample": {[]diagnose.Line{line(diagnose.Stacking, 0.4), line(diagnose.Code, 0.5)}, 20e-6, 0, true},
+		"a long sample":              {[]diagnose.Line{line(diagnose.Stacking, 0.4), line(diagnose.Code, 0.5)}, 200e-6, 0, false},
+		"little stacking":            {[]diagnose.Line{line(diagnose.Stacking, 0.1), line(diagnose.Code, 0.8)}, 20e-6, 0, false},
+		"a decoder":                  {[]diagnose.Line{line(diagnose.Stacking, 0.3), line(diagnose.Decoder, 0.6)}, 20e-6, 0, false},
 	} {
 		run := recorded(t, "input-rows", 1e9, nil)
 		v := judge.Judge(run)
 		size, _ := run.Facts.Loaders[0].Settings.Int(stoker.BatchSize)
-		v.Lines, v.Costs.Fetch = c.lines, c.sample*float64(size)
+		v.Lines, v.Costs.Fetch, v.Costs.FetchQueue = c.lines, c.sample*float64(size), c.queued*float64(size)
 		if _, fix := said(Rank(run, v), "whole-batches"); (fix != nil) != c.want {
 			t.Errorf("%s: %+v", name, fix)
 		}

@@ -186,7 +186,9 @@ func (a adviser) isStarved() bool { return a.verdict.Stall >= diagnose.LeastStal
 // this machine's cores and memory allow; cut says what ended the search early.
 func (a adviser) bestWorkers(now int) (best int, cut string) {
 	more := now + 1
-	if a.verdict.Class.LacksCores() && float64(now) >= a.run.Facts.Machine.Cores() {
+	cores := a.run.Facts.Machine.Cores()
+	fills := a.costs.Split != nil && float64(now)*a.costs.Split.Wants() >= cores
+	if a.verdict.Class.LacksCores() && float64(now) >= cores || fills {
 		more = now // another one would only take its share of the cores from other programs, or from the loop
 	}
 	most := min(max(a.mostUseful(), more), mostWorkers)

@@ -172,8 +172,8 @@ func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, o
 	return p, nil
 }
 
-// keepOthers adds other loaders of the judged one's program, by the lines that make them, whose workers stay as well: the
-// gain that is promised is that of all.
+// keepOthers adds other loaders of the program, by the lines that make them, whose workers stay as well: the gain that
+// is promised is that of all.
 func (p *Plan) keepOthers(run *recording.Run, also []string, read func(string) ([]byte, error)) error {
 	stays := func(c stoker.Change) bool { return c.Setting == stoker.PersistentWorkers && c.To == true }
 	for _, l := range run.Facts.Loaders {
@@ -185,7 +185,8 @@ func (p *Plan) keepOthers(run *recording.Run, also []string, read func(string) (
 		if err != nil {
 			return fmt.Errorf("make a plan: read the script: %w", err)
 		}
-		set := []stoker.Change{{Setting: stoker.PersistentWorkers, From: l.Settings[stoker.PersistentWorkers], To: true}}
+		now := l.Settings[stoker.PersistentWorkers]
+		set := []stoker.Change{{Setting: stoker.PersistentWorkers, From: now, To: true}}
 		p.Loaders = append(p.Loaders, Loader{
 			Call: l.Call, SHA256: digest(text), Dataset: l.Dataset, Changes: set, Doubts: doubts(run, l, set),
 		})
