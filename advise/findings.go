@@ -17,7 +17,7 @@ var ofFindings = []struct {
 	{diagnose.FindingInterpreterLock, "take what other threads compute in Python out of the trainer's process", NoRisk},
 	{diagnose.FindingManyReads, "read the values of a step from the device at once, not one by one", NoRisk},
 	{diagnose.FindingHostTensors, "make tensors of the step on the device (torch.zeros(..., device=device)), or keep them there", NoRisk},
-	{diagnose.FindingGatheredBatches, "let the loader's workers put whole batches together (batch_size, collate_fn)", NoRisk},
+	{diagnose.FindingGatheredBatches, "let the loader put whole batches together", NoRisk},
 	{diagnose.FindingTinyCopies, "copy the small tensors of a step at once, or make them on the device", NoRisk},
 	{
 		diagnose.FindingOptimizerLaunches,
@@ -56,6 +56,7 @@ func (a adviser) removeFindings() (Fix, string) {
 				if !a.isStarved() {
 					continue
 				}
+				fix.Title, fix.Notes = f.Advice, []string{f.Text}
 				fix.Forecast = a.atMost(atRemoval(a.verdict.Stall))
 			}
 			if f.Name == diagnose.FindingManyReads && a.costs.Workers == 0 && a.costs.Fed() {

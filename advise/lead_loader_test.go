@@ -77,3 +77,17 @@ func TestMoreWorkersOfAManagerOnlyWait(t *testing.T) {
 		}
 	}
 }
+
+// A loop that gathers batches is told the size of those that the loader can make, if it waits for them.
+func TestGatheredBatchesAreTheLoaders(t *testing.T) {
+	for stall, want := range map[float64]bool{0.8: true, 0: false} {
+		a := loading(2, recording.Loader{})
+		f := diagnose.NewTextFinding(diagnose.FindingGatheredBatches, "16 batches of 1 sample")
+		f.Advice = "batch_size=16"
+		a.verdict = diagnose.Verdict{Idle: 0.9, Stall: stall, Findings: []diagnose.Finding{f}}
+		fix, _ := a.removeFindings()
+		if told := fix.Title == f.Advice; told != want || told && math.Abs(fix.Forecast.Speedup.High-5) > 1e-9 {
+			t.Errorf("stall %v: %+v", stall, fix)
+		}
+	}
+}

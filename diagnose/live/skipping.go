@@ -135,7 +135,7 @@ func (l filler) findGathered(typical float64) (diagnose.Finding, bool) {
 	f.Source = l.whereIterated(l.Costs.Window.Steps[0])
 	f.Text = fmt.Sprintf("the loop takes %d batches of %s from its loader for each step, and each is handed over by itself", usual,
 		quantity.Many(size, "sample"))
-	f.Advice = fmt.Sprintf(diagnose.GatheredAdvice+". Here: batch_size=%d", usual*size)
+	f.Advice = fmt.Sprintf(diagnose.GatheredAdvice+", here batch_size=%d", usual*size)
 	return f, true
 }
 
