@@ -63,6 +63,7 @@ type Loading struct {
 	PID     int // of the trainer
 	Worker  bool
 	Outside bool // the trainer's own thread, while it does not prepare a batch
+	Beside  bool // another thread of the trainer, which runs while its own waits for a lock
 }
 
 // String returns the subject of its signals.
@@ -73,6 +74,8 @@ func (l Loading) String() string {
 		who = "worker"
 	case l.Outside:
 		who = "loop"
+	case l.Beside:
+		who = "beside"
 	}
 	return fmt.Sprintf("process/%d;%s", l.PID, who)
 }
@@ -166,7 +169,9 @@ func stackOf(subject string) (s Stack, ok bool) {
 		return s, false
 	}
 	pid, err := strconv.Atoi(strings.TrimPrefix(words[0], "process/"))
-	who := Loading{PID: pid, Worker: words[1] == "worker", Outside: words[1] == "loop"}
+	who := Loading{
+		PID: pid, Worker: words[1] == "worker", Outside: words[1] == "loop", Beside: words[1] == "beside",
+	}
 	s = Stack{Loading: who, Asleep: words[2] != "core", Awaits: awaits}
 	for _, word := range words[3:] {
 		p := placeOf(word)
@@ -214,7 +219,7 @@ func ParseLine(text string) Place {
 // often the threads were sampled in total. It covers the given Loadings, or by default all that
 // load.
 func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, looks float64) {
-	wanted := func(l Loading) bool { return len(who) == 0 && !l.Outside || slices.Contains(who, l) }
+	wanted := func(l Loading) bool { return len(who) == 0 && !l.Outside && !l.Beside || slices.Contains(who, l) }
 	written := map[Loading][]float64{}
 	for _, series := range r.All(FetchLooks) {
 		if s, ok := stackOf(series.Subject + ";core"); ok && wanted(s.Loading) {

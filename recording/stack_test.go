@@ -14,6 +14,7 @@ func TestStackSubjects(t *testing.T) {
 		{Loading: Loading{PID: 7}},
 		{Loading: Loading{PID: 7, Worker: true}, Asleep: true, Places: []Place{{"/home/my runs/train.py", 41, "Faces.__getitem__"}, {"PIL/Image.py", 7, "open"}}},
 		{Loading: Loading{PID: 7, Outside: true}, Asleep: true, Awaits: AwaitsLock, Places: []Place{{"/train.py", 8, "swap"}}},
+		{Loading: Loading{PID: 7, Beside: true}, Places: []Place{{"/train.py", 31, "crc64"}}},
 		{Loading: Loading{PID: 7, Outside: true}, Asleep: true, Awaits: AwaitsDisk, Places: []Place{{"/train.py", 8, "log"}}},
 		{Loading: Loading{PID: 7, Outside: true}, Places: []Place{{"/train.py", 9, "<module>"}, {"torch/optim/adam.py", 7, "Adam.step"}}},
 		{Loading: Loading{PID: 7, Outside: true}, Places: []Place{{"/train.py", 9, "main"}}, Native: "cv2.imread"},
@@ -37,6 +38,7 @@ func TestStackSubjects(t *testing.T) {
 func TestStacks(t *testing.T) {
 	early, late := Stack{Loading: Loading{PID: 7}, Places: []Place{{"/a.py", 1, "f"}}}, Stack{Loading: Loading{PID: 7}, Asleep: true, Places: []Place{{"/a.py", 2, "<lambda>"}}}
 	outside := Stack{Loading: Loading{PID: 7, Outside: true}, Places: []Place{{"/a.py", 4, "g"}}}
+	beside := Stack{Loading: Loading{PID: 7, Beside: true}, Places: []Place{{"/a.py", 5, "h"}}}
 	other := Stack{Loading: Loading{PID: 7, Worker: true}, Places: []Place{{"/a.py", 3, "f"}}}
 	run := &Run{Series: []Series{
 		{Signal: FetchLooks, Subject: "process/7;main", T: []float64{0, 5, 15, 20, 25}, V: []float64{0, 40, 60, 80, 90}},
@@ -46,6 +48,8 @@ func TestStacks(t *testing.T) {
 		{Signal: FetchStack, Subject: other.SeriesSubject(), T: []float64{0, 5}, V: []float64{0, 2}},
 		{Signal: FetchLooks, Subject: "process/7;loop", T: []float64{0, 5}, V: []float64{0, 30}},
 		{Signal: FetchStack, Subject: outside.SeriesSubject(), T: []float64{0, 5}, V: []float64{0, 3}},
+		{Signal: FetchLooks, Subject: "process/7;beside", T: []float64{0, 5}, V: []float64{0, 20}},
+		{Signal: FetchStack, Subject: beside.SeriesSubject(), T: []float64{0, 5}, V: []float64{0, 2.5}},
 	}}
 	var file bytes.Buffer
 	if err := Write(&file, run); err != nil {
@@ -68,6 +72,7 @@ func TestStacks(t *testing.T) {
 		{[]Loading{{PID: 7}}, 2.5, 4.5, []Stack{with(early, 1.6)}, 16}, // between two writes
 		{[]Loading{{PID: 7, Worker: true}}, 2.5, 30, []Stack{with(other, 1)}, 4.5},
 		{[]Loading{{PID: 7, Outside: true}}, 0, 30, []Stack{with(outside, 3)}, 30},
+		{[]Loading{{PID: 7, Beside: true}}, 0, 30, []Stack{with(beside, 2.5)}, 20},
 		{[]Loading{{PID: 7}}, 30, 40, nil, 0},
 		{nil, math.Inf(-1), math.Inf(1), []Stack{with(early, 4), with(late, 3), with(other, 2)}, 99},
 	} {

@@ -44,6 +44,7 @@ type python struct {
 	layout
 	*memory
 	from     reader
+	begins   uint64 // the interpreter
 	state    uint64 // of the thread that is looked at
 	number   uint64 // the thread's, as its state has it
 	codeType uint64
@@ -82,7 +83,7 @@ func (p *python) find(interpreter, native uint64, main bool) error {
 			return err
 		}
 		if p.native != 0 && number == native || p.native == 0 && main && next == 0 {
-			p.state, p.number = state, number
+			p.begins, p.state, p.number = interpreter, state, number
 			return nil
 		}
 		state = next
@@ -105,6 +106,34 @@ func (p *python) readStack() (found []place, err error) {
 		if found, err = p.look(); err == nil || errors.Is(err, errMuch) {
 			return found, err
 		}
+	}
+	return nil, err
+}
+
+// readBeside returns the places of another thread that runs Python, the innermost first: of the first one for whose
+// number runs holds. It returns none where threads have no such numbers.
+func (p *python) readBeside(runs func(native int) bool) ([]place, error) {
+	if p.native == 0 {
+		return nil, nil
+	}
+	own, number := p.state, p.number
+	defer func() { p.state, p.number = own, number }()
+	p.begin(p.from)
+	state, err := p.readWord(p.begins + p.threads)
+	for n := 0; err == nil && state != 0 && n < mostThreads; n++ {
+		var next uint64
+		if next, err = p.readWord(state + p.nextThread); err != nil {
+			return nil, err
+		}
+		if p.number, err = p.readWord(state + p.native); err != nil {
+			return nil, err
+		}
+		if p.state = state; state != own && runs(int(p.number)) {
+			if found, err := p.readStack(); err != nil || len(found) > 0 {
+				return found, err
+			}
+		}
+		state = next
 	}
 	return nil, err
 }

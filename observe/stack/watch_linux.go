@@ -358,8 +358,28 @@ func (t *target) look(l *looker, now time.Time) error {
 		l.watch.addStack(recording.Stack{
 			Loading: who, Places: places, Native: l.native(t.PID, found), Asleep: asleep, Awaits: awaits, Seconds: span,
 		})
+		if who.Outside && awaits == recording.AwaitsLock && !t.Server {
+			t.lookBeside(l, span)
+		}
 	}
 	return nil
+}
+
+// lookBeside adds where another thread of the process runs, while this one waits for a lock. What cannot be read is no
+// fault of the thread that is followed.
+func (t *target) lookBeside(l *looker, span float64) {
+	found, err := t.python.readBeside(func(native int) bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", t.PID, native))
+		return err == nil && !sleeps(stat)
+	})
+	if err != nil {
+		return
+	}
+	places, in := placesOutsideFetch(found, l.places[:0], false)
+	if l.places = places; in {
+		who := recording.Loading{PID: t.For.PID, Beside: true}
+		l.watch.addStack(recording.Stack{Loading: who, Places: places, Native: l.native(t.PID, found), Seconds: span})
+	}
 }
 
 // lockSleeps are the kernel's functions in which a thread blocks on another one, by the start of their names, and

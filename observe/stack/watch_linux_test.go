@@ -53,6 +53,43 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestWhatRunsWhileAThreadWaits: while the thread that is followed waits for a lock, another one that runs is looked at.
+func TestWhatRunsWhileAThreadWaits(t *testing.T) {
+	for version, python := range interpreters(t) {
+		if strings.HasPrefix(version, "3.10") {
+			continue // there other threads have no number of the system's
+		}
+		t.Run(version, func(t *testing.T) {
+			leash.Hold(t)
+			c := exec.Command(python, "-I", "testdata/holds.py")
+			stdin, _ := c.StdinPipe()
+			stdout, _ := c.StdoutPipe()
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _, _ = stdin.Close(), c.Wait() }()
+			if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+			w := Start()
+			defer w.Close()
+			w.Follow([]Thread{{PID: c.Process.Pid, TID: c.Process.Pid, For: recording.Loading{PID: 7}}})
+			told := kept{}
+			leash.Wait(t, "who waits and who runs are seen", func() bool {
+				w.Write(1, told)
+				all := strings.Join(slices.Collect(maps.Keys(told)), "\n")
+				return strings.Contains(all, "process/7;loop;lock;") && strings.Contains(all, "process/7;beside;core;") &&
+					strings.Contains(all, "holds.py:15 work")
+			})
+			for name := range told {
+				if strings.Contains(name, ";beside;") && strings.Contains(name, " end") {
+					t.Errorf("it sleeps, and is told as one that runs: %s", name)
+				}
+			}
+		})
+	}
+}
+
 func check(t *testing.T, told kept, why string) {
 	t.Helper()
 	var seconds float64
