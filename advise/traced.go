@@ -142,7 +142,7 @@ func (a adviser) lineOf(f diagnose.Finding) string {
 		return path.Base(a.costs.SyncsAt)
 	case diagnose.FindingHostTensors:
 		return a.busiestOf(diagnose.Copying).Short()
-	case diagnose.FindingLongerSteps, diagnose.FindingOptimizerLaunches:
+	case diagnose.FindingLongerSteps, diagnose.FindingOptimizerLaunches, diagnose.FindingInterpreterLock:
 		return f.Source
 	}
 	return ""

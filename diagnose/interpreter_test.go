@@ -52,6 +52,17 @@ func TestInterpreterLock(t *testing.T) {
 		if planned != c.want {
 			t.Errorf("%s: in the plan %t", c.stack, planned)
 		}
+		beside := ";core;/home/me/train.py:31 crc64"
+		d.run.Series = append(d.run.Series, counter(recording.FetchLooks, "process/7;beside", 9),
+			counter(recording.FetchStack, "process/7;beside"+beside, 0.5), counter(recording.FetchStack, "process/7;beside;core;x.py f", 0.1))
+		v = judge.Judge(&d.run)
+		if at := slices.IndexFunc(v.Findings, is); c.want && !strings.Contains(v.Findings[at].Text, "83 % of that time in crc64 (train.py:31)") {
+			t.Error(v.Findings[at].Text)
+		}
+		at := slices.IndexFunc(advise.Rank(&d.run, v).Fixes, func(f advise.Fix) bool { return f.At == "train.py:31" })
+		if c.want != (at >= 0) {
+			t.Errorf("%s: the other thread's line is at %d of the plan", c.stack, at)
+		}
 		for i := range d.run.Steps {
 			s := &d.run.Steps[i]
 			s.Idle, s.DevicePeriod, s.NoClock = math.NaN(), math.NaN(), "asked by another thread than the one that launches"

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -45,6 +46,7 @@ type Measured struct {
 	Requests  measure.Requests // of a server
 	Garbage   float64          // share of the window in which Python collected garbage
 	LoopLines LoopLines        // where the launching thread was, while it prepared no batch
+	Beside    LoopLine         // where another thread mostly ran while that one waited for a lock; the zero one unknown
 
 	// Its work, in a trace.
 	WorksRecorded float64 // pieces of work in the whole recording
@@ -62,6 +64,15 @@ func nothingMeasured() Measured {
 		WorksRecorded: nan, WorksJudged: nan, RankLateBy: nan, ClockShare: nan, Garbage: nan, OtherJobsShare: nan,
 		Kernels: KernelShares{Plain: nan, Tensor: nan, Moving: nan, Vector: nan, Major: nan},
 	}
+}
+
+// DescribeBeside says where another thread mostly runs while the launching one waits for a lock; "" unknown.
+func (m *Measured) DescribeBeside() string {
+	if m.Beside.Own.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("Meanwhile another thread of its process runs, %s of that time in %s (%s)",
+		WholePercent(m.Beside.Share.Point), m.Beside.Own.Function, m.Beside.Short())
 }
 
 // Figure is one of the figures with its name, its unit and its origin.

@@ -44,6 +44,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	if !l.LooksAtAsker {
 		l.Asker = l.describeAsker()
 	}
+	l.Beside = l.findBeside()
 	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
 	l.fillInput()
 	l.fillStorage()

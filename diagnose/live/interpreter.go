@@ -35,12 +35,37 @@ func (l filler) findInterpreterLock() []diagnose.Finding {
 		"stack samples find it waiting for Python's interpreter lock, in next(), in a loop or after a wait for the device, "+
 		"and the other threads of its process use %s cores meanwhile",
 		diagnose.WholePercent(share), quantity.AboutCores(others)))
-	if l.Asker != "" {
-		f.Text += ". " + l.Asker
+	for _, who := range []string{l.Asker, l.DescribeBeside()} {
+		if who != "" {
+			f.Text += ". " + who
+		}
 	}
+	f.Source = l.Beside.Short()
 	f.Share, f.Advice = share, diagnose.InterpreterAdvice
 	return []diagnose.Finding{f}
 }
+
+// findBeside finds the line of the program on which another thread of the trainer mostly runs while the launching one
+// waits for a lock. Its Share is of the looks that found a thread there.
+func (l filler) findBeside() (first diagnose.LoopLine) {
+	stacks, looks := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: l.Costs.Window.PID, Beside: true})
+	var lines []diagnose.LoopLine
+	all := 0.0
+	for _, s := range stacks {
+		own, call := splitStack(s.Places)
+		all += s.Seconds
+		lines = append(lines, diagnose.LoopLine{Line: diagnose.Line{Own: own, Call: call}, Seconds: s.Seconds})
+	}
+	first, seconds := diagnose.BusiestFunction(lines, func(line diagnose.LoopLine) bool { return line.Own.File != "" })
+	if looks < fewLooks || seconds < mostlyBeside*all || l.LooksAtAsker {
+		return diagnose.LoopLine{}
+	}
+	first.Share = estimateShare(seconds, all, looks)
+	return first
+}
+
+// mostlyBeside is the share of the looks at other threads from which one function is named as what they do. [J]
+const mostlyBeside = 0.5
 
 // awaitsInterpreter reports whether a thread that takes a batch over, has waited for the device, or runs a loop of
 // Python, waits for a lock. The functions that it calls there take no other lock than the interpreter's.

@@ -208,6 +208,9 @@ func (l filler) describeLaunchThread(w whereabouts) string {
 	if said != "" && l.Asker != "" {
 		said += ". " + l.Asker
 	}
+	if _, waits := l.LoopLines.FirstOf(diagnose.Locking); said != "" && waits && l.DescribeBeside() != "" {
+		said += ". It waits for a lock at times. " + l.DescribeBeside()
+	}
 	return said
 }
 
