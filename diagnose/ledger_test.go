@@ -347,12 +347,22 @@ func TestOptimizerOnTheCPUIsFound(t *testing.T) {
 // A wait in a collective of the program's own is named by that line, or by the line on which another rank works
 // meanwhile.
 func TestLineOfALateRank(t *testing.T) {
-	const wait = "lock;/home/me/train.py:22 train;torch/distributed/c10d_logger.py:83 wrapper"
-	for stack, want := range map[string]int{
-		"core;/home/me/train.py:10 save_samples": 10,
-		wait:                                     22, // both wait for each other now and then
+	const (
+		wait     = "lock;/home/me/train.py:22 train;torch/distributed/c10d_logger.py:83 wrapper"
+		backward = "lock;/home/me/train.py:22 train;torch/_tensor.py:581 Tensor.backward"
+		works    = "core;/home/me/train.py:10 save_samples"
+	)
+	for _, c := range []struct {
+		waits, stack string
+		want         int
+	}{
+		{wait, works, 10},
+		{wait, wait, 22}, // both wait for each other now and then
+		{backward, works, 10},
+		{backward, backward, 22},
 	} {
-		d := diaryOfUploads()
+		d, wait, stack, want := diaryOfUploads(), c.waits, c.stack, c.want
+		d.run.Facts.Processes[0].World = 2
 		for _, s := range d.run.Steps {
 			s.PID = 8
 			d.run.Steps = append(d.run.Steps, s)

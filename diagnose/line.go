@@ -84,6 +84,7 @@ type LoopLines struct {
 	Evaluation recording.Place
 	Evaluating float64
 	Acting     float64 // seconds beneath functions that choose what to do next, by their names
+	Generating float64 // the same of functions that generate sequences
 	Locked     float64 // of these, waiting for Python's interpreter lock while it takes a batch over
 	Looks      float64
 	// Awaits are the lines on which coroutines of a server wait, the reason first. Their seconds are not in Seconds.
@@ -305,6 +306,16 @@ func (l LoopLines) ShortWaits() (most LoopLine, found bool) {
 func (l LoopLines) SecondsOf(kind Kind) (seconds float64) {
 	for _, line := range l.Lines {
 		if line.Kind == kind {
+			seconds += line.Seconds
+		}
+	}
+	return seconds
+}
+
+// SecondsOfReads is the time of all waits for the device, and of the line (file:line) that is known to wait for it.
+func (l LoopLines) SecondsOfReads(waitsAt string) (seconds float64) {
+	for _, line := range l.Lines {
+		if line.Kind == DeviceWait || line.Own.IsAt(waitsAt) {
 			seconds += line.Seconds
 		}
 	}

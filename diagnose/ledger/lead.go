@@ -84,16 +84,14 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 			lead.Every = c.Costs.Rare.Every
 		}
 	}
-	// a value that is logged is read, too: both waits go
-	logs := slices.Contains(ofLogs, lead.Line.Kind) && c.Costs.SyncsAt != ""
-	if lead.Name == diagnose.RowBetween && !(lead.Every > 1) && !logs {
-		lead.Most = min(lead.Most, mostOfLine(c.LoopLines, lead.Line))
+	if lead.Name == diagnose.RowBetween && !(lead.Every > 1) {
+		lead.Most = min(lead.Most, mostOfLine(c.LoopLines, lead.Line, c.Costs.SyncsAt))
 	}
 	if class == diagnose.Neighbour && c.Costs.Others > 0 {
 		lead.Beside = fmt.Sprintf("Other programs use %.1f cores meanwhile, so all of it takes longer", c.Costs.Others)
 	}
 	if lead.Name == diagnose.RowBetween && lead.Line.Kind == diagnose.Locking {
-		lead.Beside = cmp.Or(lead.Beside, c.Asker)
+		lead.Beside = cmp.Or(lead.Beside, c.DescribeBeside(), c.Asker)
 	}
 	return lead
 }
@@ -238,12 +236,20 @@ var beyondOwnTime = []diagnose.Kind{
 }
 
 // mostOfLine is by how much a loop gets faster at most without all that a line's class does in the launching thread: no
-// more than the time that samples find it there. The line is one of several that work between the steps.
-func mostOfLine(lines diagnose.LoopLines, line diagnose.Line) float64 {
+// more than the time that samples find it there. The line is one of several that work between the steps. A value that is
+// logged is read of the device at some line (file:line) as well, and both waits go.
+func mostOfLine(lines diagnose.LoopLines, line diagnose.Line, waitsAt string) float64 {
 	if lines.Looks < diagnose.FewLooks || line.Own.File == "" || slices.Contains(beyondOwnTime, line.Kind) {
 		return math.Inf(1)
 	}
-	return 1 / max(1-lines.SecondsOfClass(line.Own)/lines.Seconds, 1-mostRemoved)
+	saved := lines.SecondsOfClass(line.Own)
+	if saved == 0 { // another rank works there, and this one waits for it
+		return math.Inf(1)
+	}
+	if waitsAt != "" && slices.Contains(ofLogs, line.Kind) {
+		saved += lines.SecondsOfReads(waitsAt)
+	}
+	return 1 / max(1-saved/lines.Seconds, 1-mostRemoved)
 }
 
 // mostRemoved is the share of the time that a bound is drawn for. [J] The rest was not measured as well.

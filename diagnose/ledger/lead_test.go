@@ -112,7 +112,7 @@ func TestWaitForOtherRanksInBackward(t *testing.T) {
 		line.Own = recording.Place{File: "/train.py", Line: 102, Function: "train"}
 		line.Call = recording.Place{File: "torch/_tensor.py", Function: "Tensor.backward"}
 		of.LoopLines = diagnose.LoopLines{Looks: 400, Seconds: 33, Lines: []diagnose.LoopLine{line}}
-		f := filler{Case: of}
+		f := filler{Case: of, run: &recording.Run{}}
 		if got, found := f.lineOfRanks(11.4); found != c.want || found && got.Kind != diagnose.OtherRanks {
 			t.Errorf("%s: %v, %v", name, got, found)
 		}
@@ -165,19 +165,22 @@ func TestBoundOfTheLineOfARow(t *testing.T) {
 		lines.Lines = append(lines.Lines, diagnose.LoopLine{Line: diagnose.Line{Own: line.own, Kind: line.kind}, Seconds: line.seconds})
 	}
 	for name, c := range map[string]struct {
-		line diagnose.Line
-		most float64
+		line  diagnose.Line
+		reads string
+		most  float64
 	}{
-		"a class": {diagnose.Line{Own: at(30, "Matcher.cost"), Kind: diagnose.Assigning}, 1.25},
-		"a wait":  {diagnose.Line{Own: at(9, "Step.run"), Kind: diagnose.Syncing}, math.Inf(1)},
-		"no line": {diagnose.Line{}, math.Inf(1)},
+		"a class":               {diagnose.Line{Own: at(30, "Matcher.cost"), Kind: diagnose.Assigning}, "train.py:9", 1.25},
+		"a log":                 {diagnose.Line{Own: at(50, "log"), Kind: diagnose.Logging}, "", 1.25},
+		"a log of what is read": {diagnose.Line{Own: at(50, "log"), Kind: diagnose.Logging}, "train.py:9", 5},
+		"a wait":                {diagnose.Line{Own: at(9, "Step.run"), Kind: diagnose.Syncing}, "", math.Inf(1)},
+		"no line":               {diagnose.Line{}, "", math.Inf(1)},
 	} {
-		if got := mostOfLine(lines, c.line); math.Abs(got-c.most) > 1e-9 && got != c.most {
+		if got := mostOfLine(lines, c.line, c.reads); math.Abs(got-c.most) > 1e-9 && got != c.most {
 			t.Errorf("%s: at most %.2fx, want %.2fx", name, got, c.most)
 		}
 	}
 	lines.Looks = diagnose.FewLooks - 1
-	if got := mostOfLine(lines, diagnose.Line{Own: at(30, "Matcher.cost"), Kind: diagnose.Assigning}); !math.IsInf(got, 1) {
+	if got := mostOfLine(lines, diagnose.Line{Own: at(30, "Matcher.cost"), Kind: diagnose.Assigning}, ""); !math.IsInf(got, 1) {
 		t.Errorf("few looks bound it to %.2fx", got)
 	}
 }

@@ -501,7 +501,7 @@ func (f *filler) lineOfRanks(seconds float64) (diagnose.LoopLine, bool) {
 		blocked := line.Own.File != "" && strings.Contains(line.Call.Function, "backward") && line.Locked > 0
 		if blocked && line.Locked >= mostlyWork*seconds {
 			line.Kind = diagnose.OtherRanks
-			return line, true
+			return f.followToLateRank(line), true
 		}
 	}
 	return diagnose.LoopLine{}, false
@@ -551,7 +551,7 @@ const mostlyWork = 0.5
 const mostlyModel = 0.5
 
 // followToLateRank returns the line on which another rank works meanwhile, if it does so for a good part of the time
-// in which this one waits in a collective; else the line of the collective.
+// in which this one waits for it, and more than this one; else the line of the wait.
 func (f *filler) followToLateRank(wait diagnose.LoopLine) diagnose.LoopLine {
 	for _, rank := range f.run.Windows() {
 		if rank.PID == f.Costs.Window.PID {
@@ -564,7 +564,8 @@ func (f *filler) followToLateRank(wait diagnose.LoopLine) diagnose.LoopLine {
 		}
 		for _, line := range all.Lines {
 			works := line.Own.File != "" && line.Kind != diagnose.Collective && !slices.Contains(beside, line.Kind)
-			if works && line.Seconds >= workOfLateRank*wait.Seconds {
+			more := line.Seconds - f.LoopLines.SecondsAt(line)
+			if works && more >= workOfLateRank*wait.Seconds {
 				return line
 			}
 		}

@@ -28,6 +28,9 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		if slices.ContainsFunc(s.Places, acts) {
 			all.Acting += s.Seconds
 		}
+		if slices.ContainsFunc(s.Places, generates) {
+			all.Generating += s.Seconds
+		}
 		at := slices.IndexFunc(s.Places, recording.Place.Evaluates)
 		if at >= 0 {
 			all.Evaluating += s.Seconds
@@ -238,6 +241,9 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 	if p.File == "torch/cuda/__init__.py" && p.Function == "synchronize" {
 		return diagnose.DeviceWait
 	}
+	if p.File == "torch/nn/modules/module.py" && copiesToDevice(p) {
+		return diagnose.Copying
+	}
 	if p.File == "torch/_tensor.py" && recording.ContainsAny(p.Function, "__iter__", "__contains__", "__array__") {
 		return diagnose.Unpacking
 	}
@@ -402,6 +408,13 @@ var acting = regexp.MustCompile(`(?:^|[._])(?:get|select|choose|sample)_actions?
 // acts reports whether a place is in a function of the program's own that chooses what to do next.
 func acts(p recording.Place) bool { return p.Own() && acting.MatchString(p.Function) }
 
+// generating matches functions that generate sequences, by how programs call them. [J]
+var generating = regexp.MustCompile(`(?:^|\.)generate$|(?:greedy|beam)_(?:search|decode)|` +
+	`generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)`)
+
+// generates reports whether a place is in a function of the program's own that generates sequences.
+func generates(p recording.Place) bool { return p.Own() && generating.MatchString(p.Function) }
+
 // optimizing matches the steps of optimizers, by how programs call their classes: by what they are or by the method's
 // name. [J]
 var optimizing = regexp.MustCompile(`(?:(?i:optim|adam|adagrad|adadelta|rmsprop|adafactor)|SGD|Lion|Lamb|LAMB|LARS|Muon|Shampoo|` +
@@ -428,8 +441,7 @@ var byName = []nameRow{
 	{diagnose.Rewarding, regexp.MustCompile(`(?i)rewards?(?:_?fn|_?func(?:tion)?s?)?$|reward_?(?:manager|worker|model|client|server)|` +
 		`score_(?:completions?|responses?|rollouts?)`)},
 	{diagnose.Acting, acting},
-	{diagnose.Generating, regexp.MustCompile(`(?:^|\.)generate$|(?:greedy|beam)_(?:search|decode)|` +
-		`generate_(?:text|tokens?|responses?|completions?|answers?|sequences?)`)},
+	{diagnose.Generating, generating},
 	{diagnose.Rendering, regexp.MustCompile(`(?:Env(?:[A-Z_\d]\w*)?|Environment\w*|Simulat(?:or|ion)\w*)\.\w*render`)},
 	{diagnose.Simulating, regexp.MustCompile(`Env(?:[A-Z_\d]\w*)?\.|Environment\w*\.|Simulat(?:or|ion)\w*\.`)},
 	{diagnose.Metrics, regexp.MustCompile(`(?i)metric|accuracy|f1_?score|confusion|average_precision|` +

@@ -55,6 +55,8 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.HostCode, places("/train.py action_space")},
 		{diagnose.HostCode, places("/train.py rewarded")},
 		{diagnose.Copying, places("/train.py DQN.setInput", "stoker/emulated.py Device.copy")},
+		{diagnose.Copying, places("/train.py Stages.swap", "torch/nn/modules/module.py Module.to")},
+		{diagnose.Launching, places("/train.py train", "torch/nn/modules/module.py Module._call_impl")},
 		{diagnose.HostCode, places("/train.py extract")},
 		{diagnose.Generating, places("/train.py main", "torch/utils/_contextlib.py decorate_context", "transformers/generation/utils.py GenerationMixin._sample")},
 		{diagnose.Generating, places("/train.py Decoder.generate")},
@@ -76,6 +78,21 @@ func TestKindOfLoop(t *testing.T) {
 		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {
 			t.Errorf("%v is %s, want %s", c.stack, got, c.kind)
 		}
+	}
+}
+
+// Launches and waits of a function that generates are counted as its own, though their lines have other kinds.
+func TestSecondsOfGenerating(t *testing.T) {
+	run := &recording.Run{Series: []recording.Series{
+		{Signal: recording.FetchLooks, Subject: "process/7;loop", T: []float64{0, 20}, V: []float64{0, 2000}},
+		{
+			Signal: recording.FetchStack, T: []float64{0, 20}, V: []float64{0, 15},
+			Subject: "process/7;loop;asleep;/t.py:9 Trainer.generate;stoker/emulated.py:300 Device.item",
+		},
+		{Signal: recording.FetchStack, Subject: "process/7;loop;core;/t.py:5 generate_anchors", T: []float64{0, 20}, V: []float64{0, 2}},
+	}}
+	if got := FindLoopLines(run, 7, 0, 20); got.Generating != 15 || got.Lines[0].Kind != diagnose.DeviceWait {
+		t.Errorf("%v s of %+v", got.Generating, got.Lines)
 	}
 }
 

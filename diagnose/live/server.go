@@ -784,7 +784,7 @@ var ofModels = []string{"torch/nn/", "transformers/models/", "transformers/model
 func copiesToDevice(p recording.Place) bool {
 	switch p.File {
 	case "torch/nn/modules/module.py":
-		return slices.Contains([]string{"Module.to", "Module.cuda", "Module._apply"}, p.Function)
+		return slices.Contains([]string{"Module.to", "Module.cuda", "Module.cpu", "Module._apply"}, p.Function)
 	case "stoker/emulated.py":
 		return strings.HasSuffix(p.Function, "copy")
 	}
