@@ -152,6 +152,7 @@ func (a adviser) tf32() (Fix, string) {
 	}
 	fix, why := a.proposePrecision(a.makeChange(stoker.TF32, true), hardware.TF32)
 	if why == "" && fix.Name != "" {
+		fix.Mind = "whether 16 bits will do: they speed up the same work, and the two gains are one"
 		fix.Notes = append(fix.Notes,
 			`torch.set_float32_matmul_precision("high"): ten bits of mantissa in products, sums stay float32`)
 	}

@@ -16,8 +16,13 @@ var ofFindings = []struct {
 	{diagnose.FindingLongerSteps, "each step takes longer than those before it: a running sum, or only what is new, instead of a list that grows", NoRisk},
 	{diagnose.FindingInterpreterLock, "take what other threads compute in Python out of the trainer's process", NoRisk},
 	{diagnose.FindingManyReads, "read the values of a step from the device at once, not one by one", NoRisk},
-	{diagnose.FindingHostTensors, "make tensors of the step on the device (torch.zeros(..., device=device)), or keep them there", NoRisk},
 	{diagnose.FindingGatheredBatches, "let the loader put whole batches together", NoRisk},
+	{
+		diagnose.FindingHostTensors,
+		"what a step copies beside its batch: make it on the device (torch.zeros(..., device=device)), or keep it there (masks, " +
+			"tables, weights)",
+		NoRisk,
+	},
 	{diagnose.FindingTinyCopies, "copy the small tensors of a step at once, or make them on the device", NoRisk},
 	{
 		diagnose.FindingOptimizerLaunches,
@@ -62,6 +67,9 @@ func (a adviser) removeFindings() (Fix, string) {
 			if f.Name == diagnose.FindingManyReads && a.costs.Workers == 0 && a.costs.Fed() {
 				fix.Title = "read values from the device every 50 steps, all at once: the loop loads while the device works"
 				fix.Mind = readsDecide
+			}
+			if f.Name == diagnose.FindingManyReads && a.generates() {
+				fix.Title, fix.Mind = everyTokens, ""
 			}
 			if f.Name == diagnose.FindingLongerSteps {
 				if f.Source == "" {

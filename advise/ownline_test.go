@@ -79,6 +79,14 @@ func TestWhatComesFirstWithoutALoader(t *testing.T) {
 			0.9,
 			"make this line cheaper: /a.py:1 policy",
 		},
+		"states are copied to the host, and worked on there": {
+			[]diagnose.LoopLine{
+				line("observe", "copy", diagnose.Copying, 8, 7), line("reward", "", diagnose.HostCode, 0.8, 0),
+				line("terms", "", diagnose.HostCode, 0.8, 0),
+			},
+			0.27,
+			"copy less, and less often: /a.py:1 observe",
+		},
 		"little is the work of any function": {
 			[]diagnose.LoopLine{
 				line("prepare", "", diagnose.HostCode, 2.6, 0), line("read", "", diagnose.HostCode, 0.9, 0),
@@ -94,6 +102,20 @@ func TestWhatComesFirstWithoutALoader(t *testing.T) {
 			t.Errorf("%s: %+v, want %q first", name, plan.Fixes, c.want)
 		} else if slices.Contains(afterInput, plan.Fixes[0].Kind) && len(plan.Fixes) > 1 {
 			t.Errorf("%s: %+v stands beside what no input hides", name, plan.Fixes[1])
+		}
+	}
+}
+
+// A loop that waits for a lock is told where the thread works that it waits for, if that was seen.
+func TestTheThreadThatIsWaitedForIsNamed(t *testing.T) {
+	for file, want := range map[string]string{"": "/a.py:1", "/actor.py": "actor.py:31"} {
+		a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Idle: 0.5}}
+		line := diagnose.LoopLine{Seconds: 5, Asleep: 5, Locked: 5}
+		line.Own, line.Kind = recording.Place{File: "/a.py", Line: 1, Function: "learn"}, diagnose.Locking
+		a.verdict.Measured.LoopLines = diagnose.LoopLines{Lines: []diagnose.LoopLine{line}, Seconds: 10, Looks: 400}
+		a.verdict.Measured.Beside.Own = recording.Place{File: file, Line: 31, Function: "Actor.search"}
+		if fixes := a.ownLine(); len(fixes) != 1 || !strings.HasSuffix(want, fixes[0].At) {
+			t.Errorf("%q: %+v, want %s", file, fixes, want)
 		}
 	}
 }
@@ -214,14 +236,20 @@ func TestNothingAheadOfCollections(t *testing.T) {
 	}
 }
 
-// What is logged is read of the device: logging less often saves the wait for it as well.
+// What is logged is read of the device: logging less often saves the wait for it as well, and no other idle time.
 func TestLogsAreWorthTheirReads(t *testing.T) {
-	for kind, want := range map[diagnose.Kind]float64{diagnose.Logging: 1.6, diagnose.HostCode: 1.4} {
+	for _, c := range []struct {
+		kind        diagnose.Kind
+		waits, want float64
+	}{
+		{diagnose.Logging, 6.4, 1.6}, {diagnose.Logging, 0.3, 1.5}, {diagnose.HostCode, 6.4, 1.45},
+	} {
+		kind, want := c.kind, c.want
 		a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Idle: 0.37}}
 		logs := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 1, Function: "add_histogram"}, Kind: kind}
 		wait := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 2, Function: "step"}, Kind: diagnose.DeviceWait}
 		a.verdict.Measured.LoopLines = diagnose.LoopLines{Seconds: 10, Looks: 400, Lines: []diagnose.LoopLine{
-			{Line: wait, Seconds: 6.4, Asleep: 6.4}, {Line: logs, Seconds: 2.8},
+			{Line: wait, Seconds: c.waits, Asleep: c.waits}, {Line: logs, Seconds: 3.1},
 		}}
 		if fixes := a.ownLine(); len(fixes) != 1 || math.Abs(fixes[0].Forecast.Speedup.High-want) > 0.05 {
 			t.Errorf("%s: %+v", kind, fixes)

@@ -22,11 +22,11 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	return mindReads(a.leadWith(a.spreadOverRun(a.onEvidence(t).admit(a.propose(t)))))
 }
 
-const readsDecide = "whether the program goes on by the value: one that decides what is trained is read in each step. " +
+const readsDecide = "whether the program goes on by the value: if it decides what is trained next, it has to be read in each step. " +
 	"Results that are all needed: launch the next batch first, and work on them meanwhile, or in a thread"
 
 // resultsDecide is the same of a program that does not train.
-const resultsDecide = "whether the program goes on by the result: one that decides what it does next is read in each step"
+const resultsDecide = "whether the program goes on by the result: if it decides what is done next, it has to be read in each step"
 
 // mindReads says of changes by which values are read less often what only the program's author knows.
 func mindReads(plan Plan) Plan {
@@ -242,8 +242,9 @@ func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float
 		Forecast: a.atMost(a.mostWithout(seconds)),
 		Notes:    []string{line.Kind.Advice()}, Kind: line.Kind, Mind: mindOfLine(line.Kind),
 	}
-	if slices.Contains(ofReads, line.Kind) && a.verdict.Measured.LoopLines.SecondsOf(diagnose.DeviceWait) > 0 {
-		fix.Forecast = a.atMost(a.withoutIdle()) // what is not logged is not read of the device either
+	if slices.Contains(ofReads, line.Kind) { // what is not logged is not read of the device either
+		reads := a.verdict.Measured.LoopLines.SecondsOf(diagnose.DeviceWait)
+		fix.Forecast = a.atMost(a.mostWithout(seconds + reads))
 	}
 	p := a.run.FindProcess(a.costs.Window.PID)
 	if line.Kind == diagnose.Garbage && p != nil && p.World > 1 { // each rank waits for the collections of all
@@ -254,7 +255,7 @@ func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float
 		fix.Title = "wait for the device less often, and for more at once: " + line.String() + others
 		fix.Forecast = a.atMost(a.mostWithout(seconds + more))
 		fix.Notes, fix.Mind = []string{onePassEach + diagnose.ManyReadsAdvice}, readsDecide
-		if _, generates := a.verdict.Measured.LoopLines.FirstOf(diagnose.Generating); generates {
+		if a.generates() {
 			fix.Notes = []string{endsSeldom + diagnose.ManyReadsAdvice}
 		}
 	}
@@ -263,8 +264,15 @@ func (a adviser) cheaperLine(title string, line diagnose.LoopLine, seconds float
 		fix.Title, fix.At = line.Kind.Advice(), line.Short()
 		fix.Notes = []string{line.Kind.Words() + ": " + line.String()}
 	}
+	if other := a.verdict.Measured.Beside; line.Kind == diagnose.Locking && other.Own.File != "" {
+		fix.Title, fix.At = whileHeld, other.Short()
+	}
 	return fix
 }
+
+// whileHeld is what to do about a line on which another thread works while the loop waits for a lock.
+const whileHeld = "another thread works there while the loop waits: less of it while a lock is held, ahead of the loop (a queue " +
+	"of several), or in a process of its own if it is Python code, which holds the interpreter lock"
 
 // ofReads are kinds of work on values that are read of the device to show or to keep them.
 var ofReads = []diagnose.Kind{diagnose.Logging, diagnose.Metrics, diagnose.Plotting}
@@ -287,9 +295,20 @@ func (a adviser) otherReads(first diagnose.LoopLine) (said string, seconds float
 	return said, seconds
 }
 
+// generates reports whether the launching thread generates sequences for much of its time.
+func (a adviser) generates() bool {
+	lines := a.verdict.Measured.LoopLines
+	_, found := lines.FirstOf(diagnose.Generating)
+	return found || lines.Generating >= leastOwn*lines.Seconds && lines.Generating > 0
+}
+
 // endsSeldom is advice for a program that generates one token after the other, and reads values for each.
 const endsSeldom = "whether all sequences have ended: read every 16 tokens, and what is too much cut off. Positions and " +
 	"lengths: counted on the host. What is left: "
+
+// everyTokens is the same of a program whose values are told by the device's own clock.
+const everyTokens = "while it generates, read values from the device every 16 tokens: whether all sequences have ended, and cut " +
+	"off what is too much. Count positions and lengths on the host"
 
 // noCheaper are kinds of lines whose work is that of another thread or process.
 var noCheaper = []diagnose.Kind{
@@ -478,6 +497,9 @@ func (a adviser) namedLaunches() (line diagnose.LoopLine, seconds float64, named
 // place and a remedy, and comes first if it is worth nearly as much.
 func (a adviser) besideOwnLine(fix Fix) Plan {
 	line, worth := a.ownLine(), 0.0
+	if len(line) == 0 {
+		line = a.ownCopies()
+	}
 	if len(line) > 0 {
 		worth = line[0].Forecast.Speedup.High
 	}
@@ -491,6 +513,19 @@ func (a adviser) besideOwnLine(fix Fix) Plan {
 		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
 	return Plan{Fixes: append(line, fix)}
+}
+
+// ownCopies proposes to make copies cheaper if the launching thread is in those of one function for much of the time,
+// awake or asleep: the device's work is waited for there, and what the host does with the result comes after it.
+func (a adviser) ownCopies() []Fix {
+	lines := a.verdict.Measured.LoopLines
+	line, seconds := diagnose.BusiestFunction(lines.Lines, func(line diagnose.LoopLine) bool {
+		return line.Kind == diagnose.Copying && line.Own.File != ""
+	})
+	if lines.Looks < diagnose.FewLooks || !(seconds >= diagnose.NamedLine*lines.Seconds) {
+		return nil
+	}
+	return []Fix{a.cheaperLine("copy less, and less often: ", line, seconds)}
 }
 
 // nearly is the part of another gain's logarithm from which a gain is comparable with it. [J] A bound of hiding work

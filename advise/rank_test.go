@@ -540,6 +540,14 @@ func TestLineOfManyReads(t *testing.T) {
 	if got := a.lineOf(f); got != "loss.py:68" {
 		t.Errorf("most reads at line 68: %q", got)
 	}
+	a.costs.Workers = 1
+	a.run, a.verdict.Idle, a.verdict.Findings = &recording.Run{}, 0.5, []diagnose.Finding{f}
+	for generating, want := range map[float64]string{0: "not one by one", 5: "lengths on the host"} {
+		a.verdict.Measured.LoopLines.Seconds, a.verdict.Measured.LoopLines.Generating = 10, generating
+		if fix, _ := a.removeFindings(); !strings.HasSuffix(fix.Title, want) {
+			t.Errorf("%v of 10 s generating: %q", generating, fix.Title)
+		}
+	}
 }
 
 // Evaluation that keeps the device busy leaves nothing idle, and takes time of the run all the same.

@@ -27,8 +27,8 @@ func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
 
 // What to do about a start, an end and work beside training that take long.
 const (
-	SlowStartAdvice = "do it once, and keep what it finds in a file that later starts read. To measure or count, " +
-		"a part of the data is enough"
+	SlowStartAdvice = "do it once, and keep what it finds in a file that later starts read, or share it out to several " +
+		"processes. If it only measures or counts, a part of the data is enough"
 	// SlowScanAdvice is that of a start that fetches samples themselves, as a sampler that sorts them by length.
 	SlowScanAdvice = "it fetches samples before the first step. What it looks for in each (its length, its class): find it " +
 		"once, and keep it in a file or a column that later starts read. A mean or a count: of a part of the samples"
@@ -50,8 +50,8 @@ func AdviseStart(line Line) string {
 }
 
 // InterpreterAdvice is what to do about a thread that holds Python's interpreter lock.
-const InterpreterAdvice = "run what the other threads compute in a process of its own (multiprocessing, subprocess), or less " +
-	"often: a thread in Python keeps the lock for 5 ms at a time, and taking a batch over from a worker asks for it many times"
+const InterpreterAdvice = "run what the other threads compute in a process of its own (multiprocessing, subprocess), by compiled " +
+	"code that gives the lock back (NumPy, zlib, hashlib), or less often: a thread in Python keeps the lock for 5 ms at a time, and taking a batch over from a worker asks for it many times"
 
 // OptimizerAdvice is what to do about an optimizer that steps on the CPU.
 const OptimizerAdvice = "let it step on the device, if its state fits there, or take one that is made for the " +
@@ -60,6 +60,10 @@ const OptimizerAdvice = "let it step on the device, if its state fits there, or 
 // OptimizerLaunchesAdvice is what to do about an optimizer that launches kernel after kernel.
 const OptimizerLaunchesAdvice = "all parameters in few kernels: fused=True or foreach=True, parameters with the same settings in " +
 	"one group, torch._foreach_* in an optimizer of your own, or torch.compile around its step"
+
+// BeyondBatchAdvice is what to do about large copies that are not the loader's batch.
+const BeyondBatchAdvice = "keep on the device what comes from there, and what is used again, if it fits (weights, masks, tables). What has to be " +
+	"copied: through pinned memory (tensor.pin_memory()) with non_blocking=True, and only the part that is used"
 
 // LongerStepsAdvice is what to do about steps that get longer and longer.
 const LongerStepsAdvice = "what is kept of all earlier steps is worked through again in each: a running sum or a counter " +

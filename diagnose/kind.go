@@ -674,8 +674,9 @@ var kindWords = map[Kind][2]string{
 			"set_requires_all_reduce(False)). backward() alone inside of it does nothing",
 	},
 	Copying: {
-		"data are copied to the device, one call after the other",
-		"keep on the device what is used again (a replay buffer, a table, a data set as uint8, if it fits), and copy a batch " +
+		"data are copied between host and device, one call after the other",
+		"what the host makes of results, as rewards or observations: on the device (torch has most of what NumPy has), or all " +
+			"results in one copy (torch.cat). What goes there: keep on the device what is used again (a model, a replay buffer, a table, a data set as uint8, if it fits), and copy a batch " +
 			"at once, as uint8, from pinned memory with non_blocking=True: from pageable memory the thread waits for each copy, " +
 			"and for all work before it",
 	},

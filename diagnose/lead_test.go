@@ -97,3 +97,15 @@ func TestLittleOfARowIsNotSaid(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Copies of far more than the loader's batch are not told of pin_memory: what to do is said of the line that copies.
+func TestCopiesBeyondTheBatchHaveTheirOwnAdvice(t *testing.T) {
+	for advice, want := range map[string]string{BeyondBatchAdvice: "vae.py:35: keep on the device", "pin_memory=True": "pin_memory=True"} {
+		v := Verdict{Class: TransferBound, Findings: []Finding{{Name: FindingPageableCopies, Advice: advice}}}
+		moves := Line{Own: recording.Place{File: "/me/vae.py", Line: 35, Function: "Stage.to"}, Kind: Copying}
+		v.Measured.LoopLines.Lines = []LoopLine{{Line: moves, Seconds: 5}}
+		if do := v.Do(); !strings.HasPrefix(do, want) {
+			t.Errorf("%q: %q, want %q", advice, do, want)
+		}
+	}
+}

@@ -253,6 +253,9 @@ func (v *Verdict) do() string {
 	if do := v.Grounds.fewerBytes(); v.Class == TransferBound && do != "" {
 		return do
 	}
+	if do := v.adviseBeyondBatch(); v.Class == TransferBound && do != "" {
+		return do
+	}
 	if v.Class == CPUBound && v.Grounds.HostWork.Waits {
 		return "see what that call waits for (stoker trace --timeline FILE shows all threads and devices)"
 	}
@@ -273,6 +276,24 @@ func (v *Verdict) do() string {
 // severalJobs is what to do about a worker of a queue that takes one job a pass.
 const severalJobs = "look at the length of the queue (Redis: LLEN). If several jobs wait, take them at once (Redis: LPOP with a " +
 	"count), and give them to the model in one pass (torch.stack)"
+
+// adviseBeyondBatch returns what to do about large copies that are not the loader's batch, with the line that copies
+// most; "" without them.
+func (v *Verdict) adviseBeyondBatch() string {
+	for _, f := range v.Findings {
+		if f.Name != FindingPageableCopies || f.Advice != BeyondBatchAdvice {
+			continue
+		}
+		line, _ := BusiestFunction(v.Measured.LoopLines.Lines, func(line LoopLine) bool {
+			return line.Kind == Copying && line.Own.File != ""
+		})
+		if at := line.Short(); at != "" {
+			return at + ": " + f.Advice
+		}
+		return f.Advice
+	}
+	return ""
+}
 
 // findOut is what comes before advice on the host's own work if nothing of that was recorded; "" if something was.
 func (v *Verdict) findOut() string {

@@ -180,7 +180,7 @@ var (
 			FindingManyReads, "a step reads many values of the device one by one, and waits for each (of a live run)", ManyReadsAdvice,
 		},
 		{
-			FindingHostTensors, "a step makes tensors in host memory and copies them, beside a batch that is pinned (of a live run)",
+			FindingHostTensors, "a step copies tensors from host memory beside a batch that is pinned (of a live run)",
 			TinyCopiesAdvice,
 		},
 		{FindingPageableCopies, "copies start from memory that is not page-locked", ""},

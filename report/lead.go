@@ -96,7 +96,7 @@ const gainsMuch = 1.2
 
 // sayThen says the change after the first one, if it may gain much; else "".
 func sayThen(v diagnose.Verdict, fixes []advise.Fix) string {
-	if len(fixes) < 2 || v.Device >= 0 {
+	if len(fixes) < 2 || v.Device >= 0 || isFormat(fixes[0]) && isFormat(fixes[1]) { // one or the other
 		return ""
 	}
 	next := fixes[1]
@@ -104,6 +104,12 @@ func sayThen(v diagnose.Verdict, fixes []advise.Fix) string {
 		return ""
 	}
 	return sayWhole(next, v)
+}
+
+// isFormat reports whether a change is one of number formats.
+func isFormat(f advise.Fix) bool {
+	of := []stoker.Setting{stoker.Precision, stoker.TF32}
+	return len(f.Changes) > 0 && slices.Contains(of, f.Changes[0].Setting)
 }
 
 // ownLargest returns the fix with the largest gain in the program itself, if other programs use
@@ -166,7 +172,7 @@ func titleOfWork(v diagnose.Verdict, plan advise.Plan) string {
 	case fix.Name == string(diagnose.RowEvaluation):
 		return "evaluation takes much of the run"
 	case fix.Name == diagnose.FindingHostTensors:
-		return "a step makes tensors on the CPU and copies them, and the device waits"
+		return "a step copies more than its batch, and the device waits"
 	case fix.Name == string(diagnose.LaunchBound):
 		return "the program launches kernels one by one, and the device waits"
 	case fix.Kind != "" && !fix.Kind.IsWait():

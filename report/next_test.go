@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/predict"
@@ -63,6 +64,23 @@ func TestTheSecondChangeIsSaidIfItGainsMuch(t *testing.T) {
 		v := diagnose.Verdict{Class: diagnose.MainThread, Device: -1}
 		if lead := report.LeadOf(&recording.Run{}, v, plan, ""); lead.Then != c.want {
 			t.Errorf("%s at %v: %q, want %q", c.second.Title, c.gain, lead.Then, c.want)
+		}
+	}
+}
+
+// Two formats of numbers speed up the same work: the second one is no further gain.
+func TestOneFormatOfNumbersIsSaid(t *testing.T) {
+	fix := func(s stoker.Setting, to any) advise.Fix {
+		f := advise.Fix{Name: string(s), Changes: []stoker.Change{{Setting: s, To: to}}, Forecast: predict.NoForecast()}
+		f.Forecast.Speedup.High = 4
+		return f
+	}
+	half, tf32 := fix(stoker.Precision, "bf16"), fix(stoker.TF32, true)
+	for want, second := range map[string]advise.Fix{"": tf32, "batch_size": fix(stoker.BatchSize, 8)} {
+		v := diagnose.Verdict{Class: diagnose.GPUBound, Device: -1}
+		lead := report.LeadOf(&recording.Run{}, v, advise.Plan{Fixes: []advise.Fix{half, second}}, "")
+		if !strings.HasPrefix(lead.Then, want) || want == "" && lead.Then != "" {
+			t.Errorf("%q, want %q", lead.Then, want)
 		}
 	}
 }

@@ -274,14 +274,10 @@ func (l filler) findPageableCopies(in insideSteps) diagnose.Finding {
 	f.Advice = l.Grounds.PinAdvice()
 	if d := l.judgedLoader(); l.copiesBeyondBatch(in) { // the loader's pin_memory is for its batch alone
 		f.Text += fmt.Sprintf(". Its batch has %s of these", quantity.AboutBytes(d.BatchBytes))
-		f.Settings, f.Advice = nil, beyondBatchAdvice
+		f.Settings, f.Advice = nil, diagnose.BeyondBatchAdvice
 	}
 	return f
 }
-
-// beyondBatchAdvice is what to do about large copies that are not the loader's batch.
-const beyondBatchAdvice = "keep on the device what comes from there and goes there. What has to be copied: through pinned " +
-	"memory (tensor.pin_memory()) with non_blocking=True, and only the part that is used"
 
 // measureCopies is the share of the time in which the device copies: by its meter, of the whole run, which counts those
 // alone that no kernel covers, or by the steps that were looked into.
@@ -300,8 +296,8 @@ func (l filler) findHostTensors(in insideSteps) (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingHostTensors)
 	f.Share = l.measureCopies(in)
 	f.Saves = min(stat.Or(1-l.Util, 1), l.Idle+f.Share) // the device waits for the host as well, and kernels stay
-	f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s, and its batch is pinned and has %s: the program "+
-		"makes the others in its step, on the CPU. Copies take %s of the time", quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
+	f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s, and its batch is pinned and has %s: the others "+
+		"are made on the CPU in the step, or moved there and back. Copies take %s of the time", quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
 		quantity.AboutBytes(d.BatchBytes), quantity.Percent(f.Share))
 	f.Advice = diagnose.TinyCopiesAdvice
 	return f, true

@@ -30,4 +30,4 @@ var transferBound = Rule{
 }
 
 // hostTensorsTitle is said of copies of what a step makes, and no loader.
-const hostTensorsTitle = "A step makes tensors on the CPU, and the device waits for their copies"
+const hostTensorsTitle = "A step copies more than its batch, and the device waits for these copies"
