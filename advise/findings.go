@@ -2,6 +2,7 @@ package advise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
 )
@@ -40,6 +41,18 @@ func (a adviser) ofAnyLoop() []Fix {
 		return []Fix{fix}
 	}
 	return nil
+}
+
+// behindAnyLoop returns these fixes behind that of a finding. Where another thread holds the interpreter lock, a line
+// that waits for a lock or comes back from the device is its victim: nothing is to be changed there.
+func (a adviser) behindAnyLoop(fixes []Fix) []Fix {
+	first := a.ofAnyLoop()
+	if len(first) > 0 && first[0].Name == diagnose.FindingInterpreterLock {
+		fixes = slices.DeleteFunc(fixes, func(f Fix) bool {
+			return f.Kind == diagnose.Locking || f.Kind == diagnose.DeviceWait
+		})
+	}
+	return append(first, fixes...)
 }
 
 // removeFindings proposes the first of these changes.

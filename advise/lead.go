@@ -43,6 +43,9 @@ func (a adviser) leadWith(plan Plan) Plan {
 	if at := lead.Line.Short(); at != "" {
 		fix.At = at
 	}
+	if other := a.verdict.Measured.Beside; lead.Line.Kind == diagnose.Locking && other.Own.File != "" {
+		fix.Title, fix.At = whileHeld, other.Short()
+	}
 	switch lead.Name {
 	case diagnose.RowEvaluation:
 		a.feedEvaluation(&fix, lead)

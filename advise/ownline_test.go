@@ -117,6 +117,11 @@ func TestTheThreadThatIsWaitedForIsNamed(t *testing.T) {
 		if fixes := a.ownLine(); len(fixes) != 1 || !strings.HasSuffix(want, fixes[0].At) {
 			t.Errorf("%q: %+v, want %s", file, fixes, want)
 		}
+		a.verdict.Class = diagnose.Unknown
+		a.verdict.Findings = []diagnose.Finding{diagnose.NewFinding(diagnose.FindingInterpreterLock)}
+		if fixes := a.blind().Fixes; len(fixes) != 1 || fixes[0].Name != diagnose.FindingInterpreterLock {
+			t.Errorf("%q: what waits for the lock stands beside who has it: %+v", file, fixes)
+		}
 	}
 }
 

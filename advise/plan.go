@@ -131,17 +131,16 @@ func (a adviser) blind() Plan {
 			return Plan{Fixes: a.ownLine()} // its jobs are no input of a step
 		}
 		plan := a.inWords()
-		plan.Fixes = append(a.ofAnyLoop(), plan.Fixes...)
+		plan.Fixes = a.behindAnyLoop(plan.Fixes)
 		return plan
 	case class == diagnose.LaunchBound && len(a.run.Facts.Loaders) == 0:
-		fixes := a.ofAnyLoop()
 		line := a.ownLine()
 		if first, seconds, named := a.namedLaunches(); named && !launchesMost(line) {
-			fixes = append(fixes, a.fewerLaunches(first, seconds))
+			line = append([]Fix{a.fewerLaunches(first, seconds)}, line...)
 		}
-		return Plan{Fixes: append(fixes, line...)}
+		return Plan{Fixes: a.behindAnyLoop(line)}
 	case class == diagnose.Unknown && a.verdict.Idle >= partlyIdle && len(a.run.Facts.Loaders) == 0:
-		return Plan{Fixes: append(a.ofAnyLoop(), a.ownLine()...)} // the thread is on that line with any cause
+		return Plan{Fixes: a.behindAnyLoop(a.ownLine())} // the thread is on that line with any cause
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
 		return Plan{}
 	}

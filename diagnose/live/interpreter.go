@@ -56,15 +56,23 @@ func (l filler) findBeside() (first diagnose.LoopLine) {
 		all += s.Seconds
 		lines = append(lines, diagnose.LoopLine{Line: diagnose.Line{Own: own, Call: call}, Seconds: s.Seconds})
 	}
+	own, _ := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: l.Costs.Window.PID, Outside: true})
+	locked := 0.0
+	for _, s := range own {
+		if s.Awaits == recording.AwaitsLock {
+			locked += s.Seconds
+		}
+	}
 	first, seconds := diagnose.BusiestFunction(lines, func(line diagnose.LoopLine) bool { return line.Own.File != "" })
-	if looks < fewLooks || seconds < mostlyBeside*all || l.LooksAtAsker {
+	if looks < fewLooks || seconds < mostlyBeside*max(all, locked) || l.LooksAtAsker {
 		return diagnose.LoopLine{}
 	}
 	first.Share = estimateShare(seconds, all, looks)
 	return first
 }
 
-// mostlyBeside is the share of the looks at other threads from which one function is named as what they do. [J]
+// mostlyBeside is the share of the looks at other threads, and of the time in which the launching one waits for a lock,
+// from which one function is named as what is waited for. [J]
 const mostlyBeside = 0.5
 
 // awaitsInterpreter reports whether a thread that takes a batch over, has waited for the device, or runs a loop of
