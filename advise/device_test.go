@@ -111,6 +111,8 @@ func TestNumberFormatsByChip(t *testing.T) {
 			t.Errorf("%s: precision %+v %s", chip, fix, text)
 		} else if fix != nil && (fix.Changes[0].To != want.half || fix.Forecast.Speedup.Known() || !(fix.Forecast.Speedup.High > 1.5)) {
 			t.Errorf("%s: %+v", chip, fix)
+		} else if fix != nil && fix.Forecast.Speedup.High > 4 { // the peak of products is no gain of a step
+			t.Errorf("%s: at most %.2fx", chip, fix.Forecast.Speedup.High)
 		}
 	}
 	run := recorded(t, "labelled-healthy", 1e9, stoker.Settings{stoker.Precision: "autocast", stoker.TF32: true})
