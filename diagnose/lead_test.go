@@ -100,12 +100,20 @@ func TestLittleOfARowIsNotSaid(t *testing.T) {
 
 // Copies of far more than the loader's batch are not told of pin_memory: what to do is said of the line that copies.
 func TestCopiesBeyondTheBatchHaveTheirOwnAdvice(t *testing.T) {
-	for advice, want := range map[string]string{BeyondBatchAdvice: "vae.py:35: keep on the device", "pin_memory=True": "pin_memory=True"} {
-		v := Verdict{Class: TransferBound, Findings: []Finding{{Name: FindingPageableCopies, Advice: advice}}}
+	for _, c := range []struct {
+		advice, want string
+		loads        bool
+	}{
+		{BeyondBatchAdvice, "vae.py:35: keep on the device", true},
+		{"pin_memory=True", "pin_memory=True", true},
+		{"pin_memory=True", "vae.py:35: what the host makes of results", false},
+	} {
+		v := Verdict{Class: TransferBound, Device: -1, Grounds: Grounds{Loads: c.loads}}
+		v.Findings = []Finding{{Name: FindingPageableCopies, Advice: c.advice}}
 		moves := Line{Own: recording.Place{File: "/me/vae.py", Line: 35, Function: "Stage.to"}, Kind: Copying}
 		v.Measured.LoopLines.Lines = []LoopLine{{Line: moves, Seconds: 5}}
-		if do := v.Do(); !strings.HasPrefix(do, want) {
-			t.Errorf("%q: %q, want %q", advice, do, want)
+		if do := v.Do(); !strings.HasPrefix(do, c.want) {
+			t.Errorf("%+v: %q", c, do)
 		}
 	}
 }

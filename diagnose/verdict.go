@@ -278,21 +278,25 @@ const severalJobs = "look at the length of the queue (Redis: LLEN). If several j
 	"count), and give them to the model in one pass (torch.stack)"
 
 // adviseBeyondBatch returns what to do about large copies that are not the loader's batch, with the line that copies
-// most; "" without them.
+// most, and about those of a live run without a loader; "" of others.
 func (v *Verdict) adviseBeyondBatch() string {
+	line, _ := BusiestFunction(v.Measured.LoopLines.Lines, func(line LoopLine) bool {
+		return line.Kind == Copying && line.Own.File != ""
+	})
+	at := line.Short()
 	for _, f := range v.Findings {
-		if f.Name != FindingPageableCopies || f.Advice != BeyondBatchAdvice {
-			continue
-		}
-		line, _ := BusiestFunction(v.Measured.LoopLines.Lines, func(line LoopLine) bool {
-			return line.Kind == Copying && line.Own.File != ""
-		})
-		if at := line.Short(); at != "" {
+		switch {
+		case f.Name != FindingPageableCopies || f.Advice != BeyondBatchAdvice:
+		case at == "":
+			return f.Advice
+		default:
 			return at + ": " + f.Advice
 		}
-		return f.Advice
 	}
-	return ""
+	if at == "" || v.Device >= 0 || v.Grounds.Loads || v.Grounds.Loader != nil {
+		return ""
+	}
+	return at + ": " + line.Kind.Advice()
 }
 
 // findOut is what comes before advice on the host's own work if nothing of that was recorded; "" if something was.
