@@ -236,8 +236,8 @@ var beyondOwnTime = []diagnose.Kind{
 }
 
 // mostOfLine is by how much a loop gets faster at most without all that a line's class does in the launching thread: no
-// more than the time that samples find it there. The line is one of several that work between the steps. A value that is
-// logged is read of the device at some line (file:line) as well, and both waits go.
+// more than the time that samples find it there. The line is one of several that work between the steps. A value that
+// is logged is read of the device at some line (file:line) as well, and both waits go.
 func mostOfLine(lines diagnose.LoopLines, line diagnose.Line, waitsAt string) float64 {
 	if lines.Looks < diagnose.FewLooks || line.Own.File == "" || slices.Contains(beyondOwnTime, line.Kind) {
 		return math.Inf(1)
