@@ -75,6 +75,8 @@ func (f Fix) InWords(c stoker.Change) (string, bool) {
 	switch n := fmt.Sprint(c.To); {
 	case c.Setting == stoker.Cores && f.Name == string(stoker.Cores):
 		return fmt.Sprintf("%s (%s)", f.Title, c), true
+	case c.Setting == stoker.SyncEvery && f.Title == takeOut:
+		return f.Title, true
 	case c.Setting == stoker.SyncEvery && f.Lossless && n != "0":
 		return fmt.Sprintf("wait for the device every %s steps instead of every step, if the step does not need the result", n), true
 	}

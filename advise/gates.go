@@ -290,7 +290,7 @@ func (g *gain) checkHostWork() string {
 			"program that keeps time, as for frames of a video, looks so", quantity.AboutSeconds(1/rate), rate)
 	case work.Last:
 		return "no kernel comes behind the longest gap: nothing of the device's work waits for it"
-	case diagnose.IsBare(g.verdict.Grounds.Framework) && g.verdict.Grounds.Traffic.Read:
+	case diagnose.IsBare(g.verdict.Grounds.Framework) && g.verdict.Grounds.Traffic.Read && !work.First:
 		return "the host reads what the device computed, and may need it for the work that is next"
 	case work.Once:
 		return "one gap of the only step has most of it: whether it comes again is not known"

@@ -28,15 +28,23 @@ const readsDecide = "whether the program goes on by the value: if it decides wha
 // resultsDecide is the same of a program that does not train.
 const resultsDecide = "whether the program goes on by the result: if it decides what is done next, it has to be read in each step"
 
+// workDecides is the same of waits in which no value is read.
+const workDecides = "whether what comes next needs the device's work done: a wait for that has to stay"
+
 // mindReads says of changes by which values are read less often what only the program's author knows.
 func mindReads(plan Plan) Plan {
 	for _, fixes := range [][]Fix{plan.Fixes, plan.Doubtful} {
 		for i := range fixes {
-			if fixes[i].readsLess() && fixes[i].Mind == "" {
+			if !fixes[i].readsLess() || fixes[i].Mind != "" {
+				continue
+			}
+			switch {
+			case fixes[i].Title == takeOut:
+				fixes[i].Mind = workDecides
+			case fixes[i].Lossless:
+				fixes[i].Mind = resultsDecide
+			default:
 				fixes[i].Mind = readsDecide
-				if fixes[i].Lossless {
-					fixes[i].Mind = resultsDecide
-				}
 			}
 		}
 	}

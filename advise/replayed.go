@@ -66,6 +66,12 @@ const (
 	accumulated = 4
 )
 
+// Titles of waiting less: takeOut is of waits in which no value is read.
+const (
+	waitLess = "do not wait for the device in every step"
+	takeOut  = "take the waits for the device out of the step"
+)
+
 // candidates are the changes that the findings call for. What a finding advises
 // beyond that, a replay has no model of.
 func (a adviser) candidates(t *replay.Trace) []candidate {
@@ -106,8 +112,14 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 				append(changes, to(stoker.NonBlocking, true))...)
 		case diagnose.FindingTinyCopies:
 			add("copy small tensors together", Code, NoRisk, f.Advice, to(stoker.MergeCopies, true))
-		case diagnose.FindingHiddenSync, diagnose.FindingExplicitSync:
-			add("do not wait for the device in every step", Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
+		case diagnose.FindingExplicitSync:
+			title := takeOut
+			if a.verdict.Has(diagnose.FindingHiddenSync) {
+				title = waitLess
+			}
+			add(title, Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
+		case diagnose.FindingHiddenSync:
+			add(waitLess, Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
 		case diagnose.FindingLaunchBound:
 			if a.verdict.Grounds.LaunchesByCompiling() {
 				add("launch a step as one graph", Code, NumericsRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))

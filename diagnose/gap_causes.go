@@ -12,7 +12,7 @@ var GapCauses = []Word{
 		"less work between launches. With stacks in the trace the finding names the line",
 	},
 	{
-		"host-code", "code in a marked range, in a program without Python",
+		"host-code", "a marked range of a program without Python, a wait in the operating system, or code that a CPU ran",
 		"less work between launches, or in another thread",
 	},
 	{"cpu-op", "an operator's own time on the host", "torch.compile or CUDA graphs, which launch with less of it"},

@@ -60,6 +60,7 @@ type HostWork struct {
 	Keeps  bool   // most of the long gaps' time allocates or frees memory
 	Before bool   // a step that is left out takes longer than all judged ones, most of it to allocate or free memory
 	Unseen bool   // of most of it no operator, no call and no line of Python was recorded
+	Silent bool   // of most of it a program without a framework has no call and no sample in the file
 	Waits  bool   // most of the long gaps pass inside calls that wait for something else than the judged device
 }
 

@@ -11,6 +11,7 @@ type Once struct {
 	Compiles, Allocates float64
 	SetsUp              float64 // contexts, modules and first launches
 	Meets               float64 // first collectives
+	Around              float64 // time beside first calls in which nothing was recorded
 }
 
 // leastOnce is the part of what happens once from which it is named. [J]
@@ -27,9 +28,10 @@ func (o Once) String() string {
 		{"compilation", o.Compiles},
 		{"first allocations", o.Allocates},
 		{"first collectives", o.Meets},
+		{"unrecorded time around first calls", o.Around},
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.share, a.share) })
-	all := o.SetsUp + o.Compiles + o.Allocates + o.Meets
+	all := o.SetsUp + o.Compiles + o.Allocates + o.Meets + o.Around
 	var names []string
 	for _, p := range parts {
 		if p.share > 0 && p.share >= leastOnce*all {

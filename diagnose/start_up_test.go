@@ -89,7 +89,7 @@ func TestTheTimeBeforeTheFirstDeviceCall(t *testing.T) {
 	if !v.Class.Is(diagnose.GPUBound) || v.Idle > 0.1 {
 		t.Errorf("%s, idle %.2f: %v", v.Class, v.Idle, v.Evidence)
 	}
-	if !slices.ContainsFunc(v.Warnings, func(w string) bool { return strings.Contains(w, "until the device was set up") }) {
+	if !slices.ContainsFunc(v.Warnings, func(w string) bool { return strings.Contains(w, "until the first long call of the device returned") }) {
 		t.Errorf("nobody says what was left out: %q", v.Warnings)
 	}
 	p := newTape(hopper, "9.0")

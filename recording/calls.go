@@ -37,6 +37,17 @@ func WaitsForDevice(name string) bool {
 	return strings.Contains(name, "Synchronize") || name == "urQueueFinish" || name == "urEventWait"
 }
 
+// AwaitsSystem reports whether a call of the operating system waits: for a file, a thread, a process or a time.
+func AwaitsSystem(name string) bool { return systemWaits[name] }
+
+var systemWaits = map[string]bool{
+	"poll": true, "ppoll": true, "select": true, "pselect": true, "epoll_wait": true, "epoll_pwait": true,
+	"wait": true, "wait3": true, "wait4": true, "waitpid": true, "waitid": true, "pause": true, "sleep": true,
+	"usleep": true, "nanosleep": true, "clock_nanosleep": true, "pthread_cond_wait": true, "pthread_join": true,
+	"pthread_cond_timedwait": true, "pthread_cond_clockwait": true, "sem_wait": true, "sem_timedwait": true,
+	"sem_clockwait": true, "sigwait": true, "sigtimedwait": true,
+}
+
 // CopiesMemory reports whether a call copies.
 func CopiesMemory(name string) bool {
 	call, known := RuntimeCall(name)

@@ -19,6 +19,8 @@ type Timeline struct {
 	Device  Work
 	Frames  Frames
 	Memory  Memory
+	Samples Samples
+	Turns   Turns
 
 	// Start and End are the first and the last instant of any event: the span that the
 	// profiler covered. Zero if the file has no event.
@@ -124,6 +126,20 @@ type Memory struct {
 	Bytes   []int64 // allocated; negative if freed
 	Address []int64
 	Total   []int64 // allocated on the device afterwards
+}
+
+// Samples are what a sampler of the CPU met on threads, in order of time. Recordings do not contain them.
+type Samples struct {
+	At     []int64
+	Thread []int32   // index into Threads
+	Stack  [][]int32 // indices into Names, the innermost function first; those without a name are left out
+	Names  []string  // of functions: what a sampler met tells nothing of events
+}
+
+// Turns are when threads were on a CPU, by start; those of one thread do not overlap. Recordings do not contain them.
+type Turns struct {
+	Start, End []int64
+	Thread     []int32 // index into Threads
 }
 
 // ShortFrames is the reason in Dropped for Python frames that are too short to explain a gap.

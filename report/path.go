@@ -13,7 +13,7 @@ func ListPath(r TraceReport) Sheet {
 		Rows: [][]string{{"part", "per step", "share", "most of it"}}, Align: "lrrl",
 	}
 	c := r.Plan.Replay
-	for _, part := range SplitPath(c) {
+	for _, part := range PathOf(r) {
 		most := ""
 		if len(part.Names) > 0 {
 			most = quantity.Percent(part.Names[0].Share) + " " + NamePath(r, part.Names[0])
@@ -55,6 +55,21 @@ func SplitPath(c *replay.Check) []PathPart {
 		out = append(out, at)
 	}
 	return out
+}
+
+// sameWindow is how much longer than the judged window the path may be. [J] One that is longer is of other time as well.
+const sameWindow = 1.05
+
+// PathOf returns the parts of the critical path of the judged window; nil if the path is longer than that.
+func PathOf(r TraceReport) []PathPart {
+	sum := 0.0
+	for _, part := range SplitPath(r.Plan.Replay) {
+		sum += float64(part.Time) / 1e9
+	}
+	if w := r.Verdict.Costs.Window; sum > sameWindow*(w.End-w.Start) {
+		return nil
+	}
+	return SplitPath(r.Plan.Replay)
 }
 
 // leastOfPath is the share of the critical path from which a name is listed: text shows the

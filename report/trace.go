@@ -65,6 +65,14 @@ func (r TraceReport) JudgedDevice() *idle.Device {
 	return best
 }
 
+// WordFor returns the word for an activity of the judged device. What runs alone beside its kernels are copies and fills.
+func (r TraceReport) WordFor(on lanes.Activity) string {
+	if d := r.JudgedDevice(); on == lanes.Copy && d != nil && d.Fills {
+		return "fill alone"
+	}
+	return DeviceLetters[on].Word
+}
+
 // Name returns a name of the trace by its index.
 func (r TraceReport) Name(index int32) string { return r.Run.Timeline.Names[index] }
 

@@ -135,7 +135,7 @@ const sqliteHint = "export the report as SQLite: nsys export --type sqlite --out
 var foreign = []struct{ magic, format, hint string }{
 	{
 		"SQLite format 3\x00", "an SQLite database that came through a pipe or packed",
-		"give the unpacked file itself: it is not read from front to back",
+		"if Nsight Systems exported it, give the unpacked file itself: it is not read from front to back",
 	},
 	{"PK\x03\x04", "a zip archive", "unpack it and give the .json inside"},
 	{"\x1f\x8b", "a file that was packed twice by gzip", "unpack it once: gunzip FILE"},

@@ -17,22 +17,23 @@ type Analysis struct {
 	Processes []Process
 
 	t        *recording.Timeline
-	rows     [6][]uint8 // place in table + 1 by kind and name, 0 unknown yet; the last is for frames
-	calls    lists      // host calls of each thread
-	frames   lists      // Python frames of each thread
-	works    lists      // work of each device
-	first    []int32    // of a host call, the first work that it launched; -1 none
-	launched []int32    // of a thread, the last call that launched any; -1 none
-	opens    []bool     // of a work, whether it is the first of its name on its device
-	named    lists      // host calls of each name, once they were asked for
-	usual    []int64    // of a name, the median length of its host calls once it was asked for, else 0
-	of       []int32    // process of each thread
-	hosts    lists      // host calls of each process
-	every    []int32    // all host calls, once they were asked for
-	marked   bool       // the file shows where steps begin and end
-	framed   bool       // names of a framework are in the file
-	compiled bool       // the program shows no sign of Python
-	comm     []int8     // of a name, whether it is a collective: 0 unknown yet
+	rows     [6][]uint8  // place in table + 1 by kind and name, 0 unknown yet; the last is for frames
+	calls    lists       // host calls of each thread
+	frames   lists       // Python frames of each thread
+	works    lists       // work of each device
+	first    []int32     // of a host call, the first work that it launched; -1 none
+	launched []int32     // of a thread, the last call that launched any; -1 none
+	opens    []bool      // of a work, whether it is the first of its name on its device
+	named    lists       // host calls of each name, once they were asked for
+	usual    []int64     // of a name, the median length of its host calls once it was asked for, else 0
+	of       []int32     // process of each thread
+	hosts    lists       // host calls of each process
+	every    []int32     // all host calls, once they were asked for
+	marked   bool        // the file shows where steps begin and end
+	framed   bool        // names of a framework are in the file
+	compiled bool        // the program shows no sign of Python
+	turns    []stretches // of each thread, when it was on a CPU, once that was asked for
+	comm     []int8      // of a name, whether it is a collective: 0 unknown yet
 }
 
 // Process is one process of the Timeline, of one rank.
@@ -64,6 +65,7 @@ type Device struct {
 
 	Kernel        int64 // some kernel ran that is no collective
 	Copy          int64 // a copy or set ran and no kernel
+	Fills         bool  // nearly all time of copies and sets that start in the window is of sets
 	Crossing      int64 // of Copy, what crossed the link to the host
 	Communication int64 // a collective ran and nothing else
 	Idle          int64 // nothing ran
@@ -103,6 +105,7 @@ type Device struct {
 	LongOnce int64 // of Long, what happens once
 
 	Compiles, Allocates int64 // of WarmUp, what compiles, and what allocates
+	Around              int64 // of WarmUp, the time beside calls that set something up, in which nothing was recorded
 
 	LongAllocator int64 // of Long, what allocates
 
@@ -150,6 +153,7 @@ type Slice struct {
 	Next     int32 // the work that ended the gap, -1 none followed
 	Gap      [2]int64
 	Compiles bool // the gap ends with the first run of a kernel that is compiled for it
+	Around   bool // nothing was recorded in it, and calls that set something up stand beside it
 	Touch    bool // the gap ends because the host touches a page of managed memory: nothing is launched
 }
 
@@ -163,7 +167,8 @@ func (s Slice) LongWork() bool {
 // bare reports whether a slice is so long a time without any call, in a program of no framework, that launching
 // does not explain it.
 func (s Slice) bare(a *Analysis) bool {
-	return !a.framed && s.Cause == Unrecorded && s.To-s.From >= longRange
+	silent := s.Cause == Unrecorded || s.Cause == HostCode && s.Call < 0
+	return !a.framed && silent && s.To-s.From >= longRange
 }
 
 // ranged reports whether a slice is one range that somebody marked, in which nothing is
@@ -224,7 +229,8 @@ func (a *Analysis) judgeDevice(index int32) Device {
 	a.charge(&d)
 	d.Opening, d.Joining = a.opening(&d)
 	allocations := a.countAllocations(&d)
-	if d.startUp(allocations) || d.Seen <= 1 && (a.worksOnce(&d) || allocations > 0 && a.stopsOnce(&d)) {
+	if d.startUp(allocations) || d.Seen <= 1 && (a.worksOnce(&d) || a.beginsOnce(&d) ||
+		allocations > 0 && a.stopsOnce(&d)) {
 		d.StartUp = true
 		a.charge(&d)
 	}
@@ -283,11 +289,23 @@ func (a *Analysis) worksOnce(d *Device) bool {
 	return float64(longest) >= inFewGaps*float64(d.WindowLength())
 }
 
+// beginsOnce reports whether the gap between a program's first call of the device and the first work is most of a
+// recording that holds the program's beginning and no several steps: nothing shows that it comes again.
+func (a *Analysis) beginsOnce(d *Device) bool {
+	works := a.works.members(d.Index)
+	lead := a.t.Device.Start[works[0]] - d.From
+	return d.Start > 0 && !a.marked && float64(lead) >= inFewGaps*float64(d.WindowLength()) &&
+		2*d.Causes[DataLoader] <= d.WindowLength()
+}
+
 // stopsOnce reports whether one gap between pieces of work, in which nothing of the host was recorded, is most of a
 // recording of a framework's program: what a first call compiles or loads. Of a pass that comes again the allocator
 // would have the memory.
 func (a *Analysis) stopsOnce(d *Device) bool {
 	p := d.Places[Unrecorded]
+	if own := d.Places[HostCode]; own.Time > p.Time {
+		p = own
+	}
 	return a.framed && p.From > d.From && p.To < d.To && float64(p.Time) >= inFewGaps*float64(d.WindowLength())
 }
 
@@ -332,7 +350,7 @@ const longRange = 500_000
 func (a *Analysis) charge(d *Device) {
 	d.Causes, d.Places, d.Short, d.AfterSync = [Causes]int64{}, [Causes]Place{}, [Causes]Place{}, [2]int64{}
 	d.Long, d.Ranged, d.Touched, d.LongOnce, d.LongAllocator, d.LongWork, d.BeforeTiny = 0, 0, 0, 0, 0, 0, 0
-	d.Compiles, d.Allocates = 0, 0
+	d.Compiles, d.Allocates, d.Around = 0, 0, 0
 	waits := a.waits(d)
 	var gap [Causes]Place
 	last := [2]int64{math.MinInt64, math.MinInt64}
@@ -363,6 +381,8 @@ func (a *Analysis) charge(d *Device) {
 		}
 		switch {
 		case s.Cause != WarmUp:
+		case s.Around:
+			d.Around += length
 		case s.Compiles, a.rowOfSlice(s) == rowCompiles:
 			d.Compiles += length
 		case a.rowOfSlice(s) == rowAllocates:

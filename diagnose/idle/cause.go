@@ -14,7 +14,7 @@ type Cause uint8
 const (
 	DataLoader    Cause = iota // the loop waited for its next batch, or made it
 	Python                     // Python code that is no operator
-	HostCode                   // a marked range of a program without Python
+	HostCode                   // a marked range of a program without Python, or unmarked code that a CPU ran
 	CPUOp                      // an operator's own time on the host
 	Launch                     // launching a kernel, and its way to the device
 	CopyIssue                  // starting a copy, pageable staging included

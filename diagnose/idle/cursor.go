@@ -1,5 +1,7 @@
 package idle
 
+import "github.com/stoker-dev/stoker/recording"
+
 // cursor goes over one host thread in order of time and knows the open calls.
 // Each event is looked at once, however many gaps there are.
 type cursor struct {
@@ -33,7 +35,7 @@ func (c *cursor) findSlice(t, to int64) (Slice, int64) {
 	if best != noRow {
 		p.Cause = table[best].cause
 	}
-	if p.Cause == Python && c.a.compiled {
+	if p.Cause == Python && (c.a.compiled || best == rowMark && recording.AwaitsSystem(c.a.t.Names[h.Name[p.Call]])) {
 		p.Cause = HostCode
 	}
 	if best == rowSteps || best == noRow {

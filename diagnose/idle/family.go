@@ -169,7 +169,9 @@ var (
 	}
 	plainParts = []string{
 		"sgemm", "volta_scudnn", "maxwell_scudnn", "ampere_scudnn", "simt", "f32f32_f32f32_f32",
-		"gemmsn", "winograd", "dgemm",
+		"gemmsn", "winograd", "dgemm", "cgemm", "fft2d_r2c_16x16<float", "fft2d_c2r_16x16<float",
+		"fft2d_r2c_32x32<float", "fft2d_c2r_32x32<float", "wgrad_alg0_engine<float", "wgrad_alg1_engine<float",
+		"dgrad_engine<float", "dgrad2d_alg1_1<float",
 	}
 )
 

@@ -262,6 +262,9 @@ func (a *Analysis) contextMade(d *Device) (made, works int64) {
 // Runs reports whether marks tell that steps of a device's process went before the recording.
 func (a *Analysis) Runs(d *Device) bool { return d.Process >= 0 && a.Processes[d.Process].runs }
 
+// Owns reports whether a thread is of a device's process.
+func (a *Analysis) Owns(d *Device, thread int32) bool { return a.owns(d, thread) }
+
 // owns reports whether a thread is of a device's process.
 func (a *Analysis) owns(d *Device, thread int32) bool {
 	return d.Process < 0 || a.of[thread] == int32(d.Process)

@@ -30,7 +30,7 @@ const (
 // kernel does, collectives where neither does, idle the rest.
 func (a *Analysis) cover(d *Device) {
 	var total [levels]int64
-	d.Works = a.levels(d, func(level int, from, to int64) { total[level] += to - from })
+	d.Works, d.Fills = a.levels(d, func(level int, from, to int64) { total[level] += to - from })
 	d.Kernel, d.Copy, d.Crossing, d.Communication = apart(total)
 	d.Idle = d.To - d.From - d.Busy()
 }
@@ -43,7 +43,8 @@ func apart(total [levels]int64) (kernel, copied, crossing, communication int64) 
 
 // levels hands on, for each level, the times of a device's window in which work of it or
 // of one before it runs, each once. It counts the work that starts in the window.
-func (a *Analysis) levels(d *Device, add func(level int, from, to int64)) (works int) {
+func (a *Analysis) levels(d *Device, add func(level int, from, to int64)) (works int, fills bool) {
+	moved := map[recording.WorkKind]int64{}
 	w := &a.t.Device
 	var end [levels]int64
 	for level := range end {
@@ -55,6 +56,7 @@ func (a *Analysis) levels(d *Device, add func(level int, from, to int64)) (works
 		}
 		if w.Start[i] >= d.From {
 			works++
+			moved[w.Kind[i]] += w.End[i] - w.Start[i]
 		}
 		level := kernelLevel
 		switch {
@@ -73,8 +75,11 @@ func (a *Analysis) levels(d *Device, add func(level int, from, to int64)) (works
 			}
 		}
 	}
-	return works
+	return works, fillsMost*moved[recording.Copy] < moved[recording.Set]
 }
+
+// fillsMost is how many times the copies' time sets take at least, for nearly all of it to be theirs. [J]
+const fillsMost = 10
 
 // crosses reports whether work is a copy over the link between host and device.
 func (a *Analysis) crosses(work int32) bool {
@@ -287,6 +292,9 @@ func (s *gapSweep) refine(p Slice) Slice {
 	}
 	h := &s.a.t.Host
 	if h.Kind[p.Call] != recording.Runtime {
+		if s.asksDriver(p.Call) {
+			p.Cause = WarmUp
+		}
 		return p
 	}
 	switch s.a.causeRow(uint8(recording.Runtime), h.Name[p.Call]) {
@@ -360,6 +368,13 @@ func (s *gapSweep) makesContext(call int32) bool {
 	return s.next == s.a.works.members(s.d.Index)[0] && end-h.Start[call] >= setUp
 }
 
+// asksDriver reports whether a call asks the driver of a device for something before a device's first work: most of
+// what makes a context passes there, behind calls of the runtime and between them.
+func (s *gapSweep) asksDriver(call int32) bool {
+	return s.a.t.Host.Kind[call] == recording.Annotation && s.a.t.Names[s.a.t.Host.Name[call]] == "ioctl" &&
+		s.next == s.a.works.members(s.d.Index)[0]
+}
+
 // A first call of an operator, which looks for the kernel that it then launches for the first time, takes so much
 // longer than most calls of it. [J]
 const (
@@ -414,7 +429,11 @@ func (a *Analysis) toHost(call int32) bool {
 func (s *gapSweep) emit(p Slice) {
 	compiles := s.compiles && (p.Cause == CPUOp || p.Cause == Python || p.Cause == Unrecorded)
 	if s.d.StartUp && p.Cause == Allocator || s.setsUp && p.Cause == Unrecorded || compiles || s.callsFirst(p) {
+		p.Around = p.Cause == Unrecorded && !compiles
 		p.Cause, p.Compiles = WarmUp, compiles
+	}
+	if s.a.computes(p) {
+		p.Cause = HostCode
 	}
 	last := &s.pending
 	if last.To == p.From && last.From < last.To && last.Cause == p.Cause && last.Call == p.Call &&

@@ -45,6 +45,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		}
 	}
 	if v.Class == diagnose.CPUBound && v.Device >= 0 { // what it is, a profiler's file tells or leaves open
+		if v.Grounds.HostWork.Silent {
+			rule.Title = silentTitle
+		}
 		if v.Grounds.HostWork.Waits {
 			rule.Title = waitsTitle
 		}

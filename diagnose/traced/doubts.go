@@ -20,6 +20,7 @@ func (t *filler) listDoubts(run *recording.Run, leftOut string) []string {
 	out := slices.Clone(run.Facts.Damage)
 	for _, text := range []string{
 		leftOut, cmp.Or(t.describeMissingRanks(run), t.describeAlone(run)), t.describeUnlinked(), t.describeRecorder(),
+		t.describeCutEnd(),
 		t.describeStrays(), t.describeOneStep(),
 	} {
 		if text != "" {
@@ -36,6 +37,55 @@ func (t *filler) describeUnlinked() string {
 	}
 	return fmt.Sprintf("%s of the window passes before work that the file links to no launch: what the device waited "+
 		"for then is not known", quantity.Percent(t.d.Share(t.d.Causes[idle.Unlinked])))
+}
+
+// A file whose device work ends before its launches do lacks that of its last ones: so large a part of them, and of
+// those behind the first of the last so many. [J]
+const (
+	cutLaunches = 0.2
+	nearlyNone  = 0.95
+
+	manyLaunches = 20 // fewer may have failed
+)
+
+// describeCutEnd says that the last launches have no work in a file that links work to launches: its end is cut off.
+func (t *filler) describeCutEnd() string {
+	h, w := &t.t.Host, &t.t.Device
+	if slices.ContainsFunc(t.t.Names, func(name string) bool {
+		return strings.Contains(name, "StreamBeginCapture") || strings.Contains(name, "Graph")
+	}) {
+		return "" // what is captured is launched later
+	}
+	has, linked := make([]bool, len(h.Start)), 0
+	for _, call := range w.Call {
+		if call >= 0 {
+			has[call], linked = true, linked+1
+		}
+	}
+	if float64(linked) < nearlyNone*float64(len(w.Call)) {
+		return ""
+	}
+	var launches []int
+	first, with := -1, 0
+	for i, kind := range h.Kind {
+		if kind == recording.Runtime && t.all.Owns(t.d, h.Thread[i]) && recording.LaunchesWork(t.t.Names[h.Name[i]]) {
+			launches = append(launches, i)
+		}
+	}
+	for k := len(launches) - 1; k >= 0; k-- {
+		if has[launches[k]] {
+			if with++; float64(with) > (1-nearlyNone)*float64(len(launches)-k) {
+				break
+			}
+			continue
+		}
+		first = k
+	}
+	if first < 0 || len(launches)-first < manyLaunches || float64(len(launches)-first) < cutLaunches*float64(len(launches)) {
+		return ""
+	}
+	return fmt.Sprintf("the last %d of %d launches, from %s on, have no work in the file: its end was cut off, and the "+
+		"device may have worked on", len(launches)-first, len(launches), printMilli(h.Start[launches[first]]))
 }
 
 // straysMatter is the share of all kernels' time that strays add from which a reader has to know. [J]

@@ -166,7 +166,7 @@ func TestAStepThatOthersWentBefore(t *testing.T) {
 			events = append(events, launched(i+1, "aten::mm", 11_600+100*float64(i), 20, "sgemm", 11_630+100*float64(i), 90)...)
 		}
 		s := screenOf(t, events)
-		if got := strings.Contains(s.all, "until the device was set up"); got != cut {
+		if got := strings.Contains(s.all, "until the first long call of the device returned"); got != cut {
 			t.Errorf("ProfilerStep#%d: start %v\n%s", number, got, s.all)
 		}
 	}

@@ -33,9 +33,12 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	t.fillDevice(c)
 	t.fillInput(c, run)
 	t.fillRest(c, run)
+	t.readLongWork()
 	c.Rows = t.listRows(run)
 	c.RankComparison, c.Findings, c.TooFewSteps = t.describeRanks(), t.findAll(), false
-	t.grounds.HostWork.Waits, t.grounds.HostWork.Keeps = t.holdsHost(), 2*t.d.LongAllocator > t.d.Long
+	t.grounds.HostWork.Waits = t.holdsHost() || 2*t.d.LongWork > t.d.Long && t.long.waitsInSystem()
+	t.grounds.HostWork.Silent = 2*t.d.LongWork > t.d.Long && t.long.isSilent() && diagnose.IsBare(t.grounds.Framework)
+	t.grounds.HostWork.Keeps = 2*t.d.LongAllocator > t.d.Long
 	t.grounds.HostWork.Unseen = len(t.t.Frames.Start) == 0 &&
 		2*(t.d.Causes[idle.Python]+t.d.Causes[idle.Unrecorded]) > t.d.Idle
 	var leftOut string
@@ -138,7 +141,7 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 	c.Recorder = t.recorder
 	c.Once = diagnose.Once{
 		Compiles: d.Share(d.Compiles), Allocates: d.Share(d.Allocates), Meets: t.parts.Exchange,
-		SetsUp: d.Share(d.Causes[idle.WarmUp] - d.Compiles - d.Allocates),
+		SetsUp: d.Share(d.Causes[idle.WarmUp] - d.Compiles - d.Allocates - d.Around), Around: d.Share(d.Around),
 	}
 	c.RankLateBy, c.Causes, c.GapEvidence = t.measureLate(), t.listCauses(), t.describeGaps()
 	c.WarmUpEvidence = t.describePlace(idle.WarmUp)
@@ -322,7 +325,8 @@ func (t *filler) askCopies() diagnose.Quantity {
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
 		q = q.WithEvidence(float64(n), "copies", diagnose.SignalPageable,
-			"%d of the copies to the device come%s from pageable memory: %s", n, quantity.Ending(n, "s", ""),
+			"%d large cop%s to the device come%s from pageable memory: %s", n, quantity.Ending(n, "y", "ies"),
+			quantity.Ending(n, "s", ""),
 			t.grounds.Staging("staged by the CPU, and the launching thread waits"))
 	}
 	return q

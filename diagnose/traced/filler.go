@@ -29,6 +29,7 @@ type filler struct {
 	unmarked bool // the file shows no steps: all of it is taken as one
 	oneRun   bool // a timeline: one run of a graph, whose launches are not in the file
 	parts    diagnose.Parts
+	long     longWork
 	kernel   float64 // share of the window in which kernels of computation ran
 	frames   float64 // calls of Python that were recorded in it
 	recorder float64 // share of it that is idle because they were

@@ -131,8 +131,8 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	t.grounds.HostWork.First = t.isFirst(place)
 	t.grounds.HostWork.Last = t.countSteps() <= 1 && t.isLast(place)
 	t.grounds.HostWork.Once = t.countSteps() <= 1 && 2*place.Time >= t.d.LongWork
-	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s, while the launching thread does "+
-		"other work, for up to %s at a time", quantity.Percent(share), t.describeLongGaps(),
+	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s, while the launching thread %s, for up to %s "+
+		"at a time", quantity.Percent(share), t.describeLongGaps(), t.describeDoing(),
 		quantity.AboutSeconds(toSeconds(place.Time)))
 	if t.grounds.HostWork.First {
 		f.Text += ", before the first kernel"
@@ -193,7 +193,7 @@ func (t *filler) hostAdvice(function string) string {
 	case has(preparing):
 		return "prepare inputs one step ahead, while the device computes: in the workers of a DataLoader, or in a " +
 			"thread with a queue of a few batches"
-	case function == "" && len(t.t.Frames.Start) == 0:
+	case function == "" && len(t.t.Frames.Start) == 0 && t.long.on == 0 && t.long.waits == 0:
 		_, _, how := t.grounds.RecordMore()
 		return "nothing of it was recorded: " + how + ". Input that is prepared in the loop " +
 			"belongs one step ahead, logging and saving into another thread"

@@ -333,8 +333,37 @@ func (t *filler) describeFamilies() string {
 		if i == 4 {
 			break
 		}
-		words = append(words, fmt.Sprintf("%s %s", p.family,
-			quantity.Percent(float64(p.time)/float64(max(1, t.kernels.Time)))))
+		word := fmt.Sprintf("%s %s", p.family, quantity.Percent(float64(p.time)/float64(max(1, t.kernels.Time))))
+		if p.family == idle.Other {
+			word += t.nameOther(p.time)
+		}
+		words = append(words, word)
 	}
 	return strings.Join(words, ", ")
+}
+
+// leastNamed is the share of kernel time from which a kernel of no known family is named. [J]
+const leastNamed = 0.1
+
+// nameOther names the kernel of no known family with most time, if it is most of theirs and much of all; "" if not.
+func (t *filler) nameOther(all int64) string {
+	work := t.findLongest(func(total idle.NameTotal) bool { return total.Family == idle.Other })
+	for _, total := range t.kernels.Totals {
+		if work < 0 || total.Longest != work || 2*total.Usual < all ||
+			float64(total.Usual) < leastNamed*float64(t.kernels.Time) {
+			continue
+		}
+		return fmt.Sprintf(" (%s %s)", quote(functionOf(t.t.Names[total.Name])),
+			quantity.Percent(float64(total.Usual)/float64(max(1, t.kernels.Time))))
+	}
+	return ""
+}
+
+// functionOf is a kernel's name without what it returns, its types and its arguments.
+func functionOf(name string) string {
+	name = strings.ReplaceAll(strings.TrimPrefix(name, "void "), "(anonymous namespace)::", "")
+	if end := strings.IndexAny(name, "<("); end > 0 {
+		name = name[:end]
+	}
+	return name
 }

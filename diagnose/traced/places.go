@@ -117,7 +117,10 @@ func (t *filler) describeGap(p idle.Place, cause idle.Cause) []diagnose.Evidence
 func (t *filler) findMostly(fits func(idle.Slice) bool) (text, name string) {
 	h := t.all.FindHeaviest(t.d, t.d.From, t.d.To, fits)
 	if h.Name < 0 {
-		return "", ""
+		if text, name = t.describeSamples(fits); text != "" {
+			text = ", and " + text
+		}
+		return text, name
 	}
 	name = t.t.Names[h.Name]
 	return fmt.Sprintf(", and %s of %s lie in %s", quantity.AboutSeconds(toSeconds(h.Time)),
@@ -235,7 +238,7 @@ func worstCause(places *[idle.Causes]idle.Place) idle.Cause {
 
 // isFirst reports whether a gap is before all kernels of the recording.
 func (t *filler) isFirst(p idle.Place) bool {
-	if p.Slice.Next < 0 {
+	if p.Slice.Next < 0 || t.kernels != nil && t.kernels.Count == 0 {
 		return false
 	}
 	w := &t.t.Device

@@ -68,14 +68,37 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what "+
 			"the host did then is not charged to it", quantity.Percent(lost)))
 	}
-	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > diagnose.NamedInTrace && len(t.t.Frames.Start) == 0 {
-		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded%s",
-			quantity.Percent(lost), t.likelyPython(stacks)))
+	if said := t.describeSilence(stacks); said != "" {
+		out = append(out, said)
 	}
 	if x, ok := analyseAsXProf(run, t.all); ok {
 		out = append(out, x.String())
 	}
 	return out
+}
+
+// describeSilence says in how much of the window the launching thread made no call, and what samples tell of that, or
+// what would; "" if that is little.
+func (t *filler) describeSilence(stacks string) string {
+	silent := func(s idle.Slice) bool { return s.Cause == idle.Unrecorded || s.Cause == idle.HostCode && s.Call < 0 }
+	time := t.d.Causes[idle.Unrecorded]
+	if len(t.t.Turns.Start) > 0 {
+		time = 0
+		for s := range t.all.Slices(t.d, t.d.From, t.d.To) {
+			if silent(s) {
+				time += s.To - s.From
+			}
+		}
+	}
+	lost := t.d.Share(time)
+	if !(lost > diagnose.NamedInTrace) || len(t.t.Frames.Start) > 0 {
+		return ""
+	}
+	if said, _ := t.describeSamples(silent); said != "" {
+		return fmt.Sprintf("%s of the window the launching thread makes no call: %s", quantity.Percent(lost), said)
+	}
+	return fmt.Sprintf("%s of the window the launching thread did nothing that was recorded%s", quantity.Percent(lost),
+		t.likelyPython(stacks))
 }
 
 // describeStart says what of a program's beginning is not judged; "" if the recording begins later.
@@ -87,7 +110,7 @@ func (t *filler) describeStart() string {
 	case t.d.Edge > 0:
 		until = "the device's first work, and set the device up meanwhile: its start"
 	case t.d.SetUp:
-		until = "the device was set up: its start"
+		until = "the first long call of the device returned: its start"
 	}
 	return fmt.Sprintf("%s pass from the recording's begin until %s is not judged",
 		quantity.AboutSeconds(toSeconds(t.d.From-t.t.Start)), until)

@@ -117,7 +117,7 @@ func htmlLanesOf(r report.TraceReport) *htmlLanes {
 		}
 	}
 	h.Device = bandsOf(len(l.Device), func(i int) string {
-		legend(onClasses[l.Device[i]], report.DeviceLetters[l.Device[i]].Word)
+		legend(onClasses[l.Device[i]], r.WordFor(l.Device[i]))
 		return onClasses[l.Device[i]]
 	})
 	h.Host = bandsOf(len(l.Host), func(i int) string {

@@ -54,7 +54,7 @@ func (p *page) drawLanes(r report.TraceReport) {
 		return causeLetters[l.Host[i]].letter, causeLetters[l.Host[i]].colour
 	})
 	fmt.Fprintf(&p.b, "  device  %s\n  host    %s\n", p.colourCells(upper), p.colourCells(lower))
-	p.printWrapped("          ", "          ", p.legend(l))
+	p.printWrapped("          ", "          ", p.legend(r, l))
 	p.b.WriteString("\n")
 }
 
@@ -84,7 +84,7 @@ func (p *page) colourCells(all []cell) string {
 }
 
 // legend explains the letters that occur.
-func (p *page) legend(l *lanes.Lanes) string {
+func (p *page) legend(r report.TraceReport, l *lanes.Lanes) string {
 	var parts []string
 	seen := map[string]bool{}
 	add := func(letter, colour, word string) {
@@ -94,7 +94,7 @@ func (p *page) legend(l *lanes.Lanes) string {
 		}
 	}
 	for _, on := range l.Device {
-		add(report.DeviceLetters[on].Letter, report.DeviceLetters[on].Colour, report.DeviceLetters[on].Word)
+		add(report.DeviceLetters[on].Letter, report.DeviceLetters[on].Colour, r.WordFor(on))
 	}
 	device := strings.Join(parts, ", ")
 	parts = nil

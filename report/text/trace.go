@@ -79,7 +79,7 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 	if text := stepsText(r, d); text != "" {
 		row(onlyAll, "steps", text)
 	}
-	s.add(always, func(p *page) { p.drawShares(v.Shares) })
+	s.add(always, func(p *page) { p.drawShares(r) })
 	if exchange != "" && !leads {
 		row(important, "exchange", exchange)
 	}
@@ -165,7 +165,8 @@ func stepsText(r report.TraceReport, d *idle.Device) string {
 }
 
 // drawShares draws the four shares as a bar.
-func (p *page) drawShares(s diagnose.Shares) {
+func (p *page) drawShares(r report.TraceReport) {
+	s := r.Verdict.Shares
 	parts := []float64{s.Idle, s.Kernel, s.Copy, s.Communication}
 	for _, part := range parts {
 		if math.IsNaN(part) {
@@ -183,7 +184,7 @@ func (p *page) drawShares(s diagnose.Shares) {
 		if cells > 0 {
 			bar += p.paint(l.Colour, strings.Repeat(l.Letter, cells))
 		}
-		words = append(words, p.paint(l.Colour, l.Letter)+" "+l.Word+" "+quantity.Percent(parts[on]))
+		words = append(words, p.paint(l.Colour, l.Letter)+" "+r.WordFor(on)+" "+quantity.Percent(parts[on]))
 	}
 	fmt.Fprintf(&p.b, "  device   %s\n", bar)
 	p.writeRow("", strings.Join(words, ", "))

@@ -14,7 +14,7 @@ type jsonPath struct {
 
 func pathJSON(r report.TraceReport) []jsonPath {
 	out := []jsonPath{}
-	for _, part := range report.SplitPath(r.Plan.Replay) {
+	for _, part := range report.PathOf(r) {
 		o := jsonPath{Part: part.Part.String(), Seconds: asSeconds(part.Time), Share: part.Share}
 		for _, s := range part.Names {
 			name := report.NamePath(r, s)

@@ -165,6 +165,7 @@ type batch struct {
 	lost    int64            // of dropped, work of a device with an impossible time
 	strange map[string]int64 // events by unknown category
 	stop    int64            // when the recorder stopped; 0 unknown
+	began   int64            // when it began; 0 unknown
 
 	// What the scanner knew when it ended: append-only lists, safe to read while
 	// the scanner continues.

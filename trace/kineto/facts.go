@@ -296,6 +296,10 @@ func (m *merger) tellDamage(b *builder, facts *recording.Facts) {
 	}
 }
 
+// longBefore is how long a recorder runs before the first event, from which that is told, ns. [J] One that starts takes
+// tens of milliseconds.
+const longBefore = 100_000_000
+
 // doubts warns of what the file does not tell.
 func (m *merger) doubts(b *builder, out *Trace) {
 	s := m.store
@@ -316,6 +320,12 @@ func (m *merger) doubts(b *builder, out *Trace) {
 				"can be charged to a cause.")
 	}
 	m.tellDamage(b, &out.Facts)
+	if before := b.base - s.began; s.began > 0 && before >= longBefore && before <= longest &&
+		before > (b.t.End-b.t.Start)/2 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("The recorder ran %.3g s before the first event of the file, %.3g s "+
+			"from there to the last: what the host did before is not recorded, and no time here counts it.",
+			float64(before)/1e9, float64(b.t.End-b.t.Start)/1e9))
+	}
 	if cats := s.strangest(); len(cats) > 0 {
 		out.Warnings = append(out.Warnings,
 			fmt.Sprintf("Events of unknown categories were left out: %.200q.", cats[:min(5, len(cats))]))

@@ -125,6 +125,9 @@ func (s *scanner) keepSpan(e *event, out *batch) {
 		e.dur /= 1000
 	}
 	if drop, reason := e.useless(c); drop {
+		if c == spanClass && e.isTimed() && bytes.HasPrefix(e.name, []byte("PyTorch Profiler (")) && out.began == 0 {
+			out.began = e.ts
+		}
 		if isOp := string(e.cat) == timelineOp; (c == noCategory || isOp) && e.isTimed() {
 			if isOp {
 				e.task = e.label

@@ -34,6 +34,7 @@ type recordStore struct {
 	lost    int64 // of dropped, work of a device with an impossible time
 	strange map[string]int64
 	stop    int64      // when the recorder stopped; 0 unknown
+	began   int64      // when it began, the earliest of several; 0 unknown
 	awaits  [][2]int64 // waits for another rank's notification
 	placed  bool       // operators of a timeline stand in the lane of a GPU
 }
@@ -150,6 +151,9 @@ func (s *recordStore) addRest(b *batch, t *indexTables, name func(int32) int32) 
 	s.phased += b.phased
 	s.lost += b.lost
 	s.stop = max(s.stop, b.stop)
+	if b.began > 0 && (s.began == 0 || b.began < s.began) {
+		s.began = b.began
+	}
 	for i, n := range b.dropped {
 		s.dropped[i] += n
 	}

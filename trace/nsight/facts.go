@@ -17,6 +17,7 @@ func (r *reader) moveToZero() {
 	t := r.out.Timeline
 	t.Names = r.names.list
 	r.base = columns.MoveToZero(t)
+	moveSamples(t, r.base)
 	r.out.Zero = r.base
 }
 

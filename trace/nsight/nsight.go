@@ -27,7 +27,7 @@ func readDatabase(ctx context.Context, db *database, o Options) (*Trace, error) 
 		return nil, err
 	}
 	defer r.strings.close()
-	for _, part := range []func() error{r.takeCensus, r.readEnums, r.readWorks, r.readCalls} {
+	for _, part := range []func() error{r.takeCensus, r.readEnums, r.readWorks, r.readCalls, r.readSamples} {
 		if err := part(); err != nil {
 			return nil, err
 		}
@@ -127,7 +127,11 @@ func (r *reader) foreign() error {
 // otherDatabases are those of other profilers, by how the name of one of their tables begins.
 var otherDatabases = []struct{ table, format, hint string }{
 	{
-		"rocpd_", "a rocpd database of rocprofv3",
+		"rocpd_info_", "a rocpd database of rocprofv3",
+		"record as JSON: rocprofv3 --sys-trace --output-format json -- COMMAND",
+	},
+	{
+		"rocpd_", "a database of rocmProfileData (rpd_tracer)",
 		"record as JSON: rocprofv3 --sys-trace --output-format json -- COMMAND",
 	},
 	{

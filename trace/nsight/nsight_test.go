@@ -351,7 +351,8 @@ func TestRefuses(t *testing.T) {
 		"wal":          {wal, "write-ahead log"},
 		"hot":          {hot, "in the middle of writing"},
 		"foreign":      {foreign(t, folder, "moz_places", "cookies"), "did not write (its tables: cookies, moz_places)"},
-		"rocpd":        {foreign(t, folder, "rocpd_kernel_dispatch_00ab"), "a rocpd database of rocprofv3"},
+		"rocpd":        {foreign(t, folder, "rocpd_info_agent_00ab"), "a rocpd database of rocprofv3"},
+		"rpd":          {foreign(t, folder, "rocpd_api"), "a database of rocmProfileData"},
 		"nvprof":       {foreign(t, folder, "StringTable", "CUPTI_ACTIVITY_KIND_RUNTIME"), "a database of nvprof"},
 		"rocprof, HIP": {foreign(t, folder, "A", "COPY", "HIP", "OPS", "rocTX"), "a database of rocprof"},
 		"memscope":     {foreign(t, folder, "memory_block", "memscope_dump"), "Ascend's memory profiler"},
@@ -608,5 +609,30 @@ func TestCancel(t *testing.T) {
 	}
 	if !IsExport(f) {
 		t.Error("not recognised")
+	}
+}
+
+// What the sampler and the scheduler tell of threads that call CUDA is kept, apart from the names of events.
+func TestSamplesAndTurns(t *testing.T) {
+	const own, other = "(100 << 24 | 100)", "(100 << 24 | 7)"
+	tr := read(t, variant(t,
+		"INSERT INTO StringIds VALUES (90, 'random_r'), (91, 'fill'), (92, 'main'), (93, '0x7f00')",
+		"CREATE TABLE SCHED_EVENTS (start INTEGER, cpu INTEGER, isSchedIn INTEGER, globalTid INTEGER)",
+		"INSERT INTO SCHED_EVENTS VALUES (10000000, 0, 1, "+own+"), (12000000, 0, 0, "+own+"), (13000000, 1, 1, "+own+"), "+
+			"(10500000, 2, 1, "+other+"), (20000000, 2, 0, "+other+")",
+		"CREATE TABLE COMPOSITE_EVENTS (id INTEGER PRIMARY KEY, start INTEGER, globalTid INTEGER)",
+		"INSERT INTO COMPOSITE_EVENTS VALUES (1, 11000000, "+own+"), (2, 11000001, "+other+")",
+		"CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, stackDepth INTEGER)",
+		"INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 92, 1, 3), (1, 91, 1, 2), (1, 90, 1, 1), (1, 93, 1, 0), (2, 90, 1, 0)"))
+	tl := tr.Timeline
+	if len(tl.Turns.Start) != 2 || tl.Turns.End[0]-tl.Turns.Start[0] != 2_000_000 || tl.Turns.End[1]-tl.Turns.Start[1] != 7_000_000 {
+		t.Errorf("turns %+v", tl.Turns)
+	}
+	s := tl.Samples
+	if len(s.At) != 1 || s.At[0] != 1_000_000 || len(s.Stack[0]) != 2 || s.Names[s.Stack[0][0]] != "random_r" || s.Names[s.Stack[0][1]] != "fill" {
+		t.Errorf("samples %+v", s)
+	}
+	if strings.Contains(strings.Join(tl.Names, "\n"), "random_r") {
+		t.Error("a function that was sampled is among the names of events")
 	}
 }
