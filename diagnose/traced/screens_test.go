@@ -116,7 +116,7 @@ func TestTrialOfACopy(t *testing.T) {
 	for _, e := range s.verdict.Evidence {
 		said += e.Text + "\n"
 	}
-	if !strings.Contains(said, "1 of the copies to the device comes from pageable memory") {
+	if !strings.Contains(said, "1 large copy to the device comes from pageable memory") {
 		t.Error(said)
 	}
 }
