@@ -57,7 +57,7 @@ func SplitPath(c *replay.Check) []PathPart {
 	return out
 }
 
-// sameWindow is how much longer than the judged window the path may be. [J] One that is longer is of other time as well.
+// sameWindow is how much longer than the judged window the path may be. [J] A longer one is of other time as well.
 const sameWindow = 1.05
 
 // PathOf returns the parts of the critical path of the judged window; nil if the path is longer than that.

@@ -65,7 +65,7 @@ func (r TraceReport) JudgedDevice() *idle.Device {
 	return best
 }
 
-// WordFor returns the word for an activity of the judged device. What runs alone beside its kernels are copies and fills.
+// WordFor returns the word for an activity of the judged device: what are no kernels may be copies or fills.
 func (r TraceReport) WordFor(on lanes.Activity) string {
 	if d := r.JudgedDevice(); on == lanes.Copy && d != nil && d.Fills {
 		return "fill alone"

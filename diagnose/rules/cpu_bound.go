@@ -65,11 +65,13 @@ const (
 	onceStretchText = "In one long stretch the thread that launches, or one that it waits for, does something else, and " +
 		"the device waits meanwhile."
 	silentTitle = "The device waits for the host, and the file does not tell what the host does"
-	silentText  = "In long stretches the thread that launches makes no call that was recorded. It may compute, wait or sleep."
-	waitsTitle  = "The host waits inside calls, and the device idles"
-	waitsText   = "In long stretches the thread that launches is inside calls that wait for something else than this device."
-	keepTitle   = "Memory of the device is allocated and freed, and the device waits"
-	keepText    = "The thread that launches allocates or frees memory of the device, which waits meanwhile."
+	silentText  = "In long stretches the thread that launches makes no call that was recorded: it may compute, wait or " +
+		"sleep."
+	waitsTitle = "The host waits inside calls, and the device idles"
+	waitsText  = "In long stretches the thread that launches is inside calls that wait for something else than this " +
+		"device."
+	keepTitle = "Memory of the device is allocated and freed, and the device waits"
+	keepText  = "The thread that launches allocates or frees memory of the device, which waits meanwhile."
 )
 
 // stretchText is the text of a verdict from a profiler's file.

@@ -81,11 +81,12 @@ func (t *filler) describeCutEnd() string {
 		}
 		first = k
 	}
-	if first < 0 || len(launches)-first < manyLaunches || float64(len(launches)-first) < cutLaunches*float64(len(launches)) {
+	lost := len(launches) - first
+	if first < 0 || lost < manyLaunches || float64(lost) < cutLaunches*float64(len(launches)) {
 		return ""
 	}
 	return fmt.Sprintf("the last %d of %d launches, from %s on, have no work in the file: its end was cut off, and the "+
-		"device may have worked on", len(launches)-first, len(launches), printMilli(h.Start[launches[first]]))
+		"device may have worked on", lost, len(launches), printMilli(h.Start[launches[first]]))
 }
 
 // straysMatter is the share of all kernels' time that strays add from which a reader has to know. [J]

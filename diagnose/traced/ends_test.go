@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A file whose last launches have no work says so. One of a program that captures graphs does not: those launch nothing.
+// A file whose last launches have no work says so, but for one of a program that captures graphs.
 func TestTheLastLaunchesHaveNoWork(t *testing.T) {
 	const said = "the last 100 of 200 launches"
 	events := pass(1, 100, 0, 100, 90, "sgemm")
@@ -42,4 +42,26 @@ func TestTheLongestOfOtherKernelsIsNamed(t *testing.T) {
 		}
 	}
 	t.Errorf("no word on kernels: %v", s.verdict.Evidence)
+}
+
+// A wait in which no value is read is taken out, if what comes next allows it: nobody is told to read less often.
+func TestWaitsWithoutAValueAreTakenOut(t *testing.T) {
+	var events []string
+	for step := range 8 {
+		at := 1000 * float64(step)
+		events = append(events, span("user_annotation", fmt.Sprintf("ProfilerStep#%d", step), 7, at, 1000, ""))
+		events = append(events, pass(10*step+1, 5, at+300, 20, 100, "sgemm")...)
+		events = append(events, span("cuda_runtime", "cudaDeviceSynchronize", 7, at+420, 405, ""))
+	}
+	s := screenOf(t, events)
+	for _, f := range s.plan.Fixes {
+		if f.Name == "sync_every" {
+			if text, known := f.InWords(f.Changes[0]); !known || text != "take the waits for the device out of the step" {
+				t.Errorf("%q", text)
+			}
+			says(t, "mind", screen{all: f.Mind}, []string{"needs the device's work done"}, "reads", "value")
+			return
+		}
+	}
+	t.Errorf("no fix of the waits: %s", s.all)
 }
