@@ -67,6 +67,20 @@ func TestWorkersThatStartAtEachEpoch(t *testing.T) {
 	}
 }
 
+// An epoch of one batch waits for all of the work on it, in each epoch, whether workers stay or not.
+func TestAnEpochsOnlyBatchIsTheWork(t *testing.T) {
+	for fetch, want := range map[float64]bool{1.1: true, 0.1: false} {
+		a := loading(2, recording.Loader{Anew: true, Settings: stoker.Settings{stoker.NumWorkers: 2}})
+		a.costs.Fetch, a.costs.EpochStart = fetch, 1.15
+		a.verdict.Lines = []diagnose.Line{{Own: recording.Place{File: "/t.py", Line: 33}}}
+		var fix Fix
+		a.bridgeEpochs(&fix, &diagnose.Lead{})
+		if strings.Contains(fix.Title, "alone") != want || (fix.At == "t.py:33") != want {
+			t.Errorf("%v s: %+v", fetch, fix)
+		}
+	}
+}
+
 // A Manager's process answers one worker after the other.
 func TestMoreWorkersOfAManagerOnlyWait(t *testing.T) {
 	a := loading(2, recording.Loader{})

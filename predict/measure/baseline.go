@@ -158,6 +158,11 @@ func (c Costs) StartsWithWork() bool {
 	return c.FirstFetch >= mostOfStart*c.EpochStart
 }
 
+// StartsWithBatch reports whether an epoch's first batch waits for the work on a batch as any other.
+func (c Costs) StartsWithBatch() bool {
+	return c.Fetch > 0 && c.Fetch >= mostOfStart*c.EpochStart
+}
+
 // loopTime bounds the time of a step whose input is always ready. The upper bound is the time
 // that was not spent waiting for input, as the device saw it. The lower bound is the larger of
 // the launching thread's time and the device's busy time: the step if the two overlap

@@ -12,7 +12,7 @@ import (
 
 // The same load, only the workers' lifetime differs: the forecast does not.
 func TestShortLivedWorkers(t *testing.T) {
-	for _, lifetime := range []float64{1000, 10, 5, 3, 2} {
+	for _, lifetime := range []float64{1000, 10, 5, 3, 2, 1} {
 		run := youngWorkers(lifetime)
 		f := From(run).Forecast(stoker.Change{Setting: stoker.NumWorkers, To: 4},
 			stoker.Change{Setting: stoker.PersistentWorkers, To: true})

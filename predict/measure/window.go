@@ -220,6 +220,9 @@ func (m *meter) fetching() {
 	}
 	m.Fetch, m.FetchCPU, m.FetchCV, m.FetchCollate = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	m.FirstFetch, m.FetchSlow = math.NaN(), math.NaN()
+	if total(recording.FetchCount) == 0 { // workers that live for an epoch of one or two batches report once
+		total = m.fetchedByYoung
+	}
 	if n := total(recording.FetchCount); n > 0 {
 		m.Fetch = total(recording.FetchWall) / n
 		m.FetchCPU = total(recording.FetchCPU) / n
@@ -239,6 +242,16 @@ func (m *meter) fetching() {
 		m.Fetch, m.FetchCPU, m.FetchCollate = m.Wait, m.FetchCPU*judged, m.FetchCollate*judged
 	}
 	m.FetchQueue = m.queueFactor()
+}
+
+// fetchedByYoung returns the sum of a signal over the workers that began in the window, their first batches included.
+func (m *meter) fetchedByYoung(signal recording.Signal) (sum float64) {
+	for _, p := range m.workers {
+		if p.Start > m.from {
+			sum += m.timeSpent(signal, processSubject(p.PID), p)
+		}
+	}
+	return sum
 }
 
 // queueFactor returns the time per batch in which the fetching threads were runnable
