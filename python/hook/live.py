@@ -89,10 +89,15 @@ def fetch_in_place_of(original):
         batch = original(self, index)
         for word, was, now in zip(("draws", "state"), before, _look(self)):
             if was is None or was != now:
-                _mark(word, type(self.dataset).__name__)
+                _mark(word, type(_dataset_of(self)).__name__)
         return batch
 
     return fetch
+
+
+def _dataset_of(fetcher):
+    """The user's data set, for which stoker feed puts another object while a batch is fetched."""
+    return vars(fetcher).get("_stoker_dataset", fetcher.dataset)
 
 
 def _look(fetcher):
@@ -100,7 +105,7 @@ def _look(fetcher):
     try:
         from . import state
 
-        return state.chance(), state.fingerprint(fetcher.dataset, fetcher.collate_fn)[0]
+        return state.chance(), state.fingerprint(_dataset_of(fetcher), fetcher.collate_fn)[0]
     except Exception:
         return None, None
 

@@ -428,6 +428,93 @@ if __name__ == "__main__":
         )
         self.assertEqual([line for line in fed.stderr.splitlines() if line.startswith("handed")], [f"handed over: {count}" for count in (1, 0, 1, 1)])
 
+    def test_samples_that_are_stacked_as_they_come(self):
+        """What nobody keeps is not stacked again; whatever may change, until the batch is complete, is stacked by PyTorch."""
+        fed = self.hold_equal(
+            """
+import weakref
+
+class Early(Dataset):
+    def __init__(self, name):
+        self.name, self.buffer, self.array, self.kept, self.weak = name, torch.zeros(40000), np.zeros(40000, "f4"), {}, weakref.WeakValueDictionary()
+    def __len__(self):
+        return 55
+    def __getitem__(self, i):
+        assert self in (found := torch.utils.data.get_worker_info().dataset, getattr(found, "dataset", None))
+        if self.name == "raising" and i == 25:
+            raise KeyError(i)
+        return getattr(self, self.name)(i, torch.full((40000,), float(i)))
+    def own(self, i, x): return x, i
+    def bare(self, i, x): return x
+    def mapped(self, i, x): return {"a": [x, (x + 1).view(200, 200)], "b": {"c": (x > 20).repeat(4), "d": str(i)}}
+    def part(self, i, x): return x[10:39000], (x + 1).view(1, 100, 400)
+    def raising(self, i, x): return x
+    def small(self, i, x): return x[:5].clone(), i
+    def strided(self, i, x): return x.view(200, 200).t(), x.to(torch.complex64).conj()
+    def twice(self, i, x): return x, x, x[1:]
+    def one_buffer(self, i, x): return self.buffer.add_(1), i
+    def in_one_dict(self, i, x):
+        if not self.kept:
+            self.kept["x"] = x
+        self.kept["x"].add_(i)
+        return self.kept
+    def of_array(self, i, x):
+        self.array += 1
+        return torch.from_numpy(self.array), torch.from_numpy(x.numpy() + 1)
+    def seen_by_array(self, i, x):
+        for array in self.kept.values():
+            array += 1
+        self.kept[i] = x.numpy()
+        return x
+    def seen_by_view(self, i, x):
+        for view in self.kept.values():
+            view += 1
+        self.kept[i] = x[100:]
+        return x
+    def base_is_kept(self, i, x):
+        for base in self.kept.values():
+            base += 1
+        self.kept[i] = x
+        return x.view(200, 200)
+    def by_dlpack(self, i, x):
+        for other in self.kept.values():
+            torch.from_dlpack(other).add_(1)
+        self.kept[i] = x.view(-1)
+        return torch.from_dlpack(x)
+    def weakly(self, i, x):
+        x += i % 2 and sum(float(other[0]) for other in self.weak.values())
+        self.weak[i] = x
+        return x
+    def grows(self, i, x): return (x, x[: 20000 + i].clone()) if i < 20 else x[: 20000 + i].clone()
+    def changes(self, i, x): return x if i % 20 < 15 else x.double() if i < 40 else x.view(1, -1)
+    def requires(self, i, x): return x.requires_grad_()
+    def named(self, i, x): return Pair(x, i)
+    def listed(self, i, x): return [x, np.full(20000, i)]
+
+real = torch.stack
+def stack(tensors, *args, **kwargs):
+    if tensors[0].numel() > 9999:
+        print("stacked:", getattr(torch.utils.data.get_worker_info().dataset, "name", "bare"), file=sys.stderr)
+    return real(tensors, *args, **kwargs)
+
+if __name__ == "__main__":
+    torch.stack = stack
+    for name in [name for name in vars(Early) if name[0] != "_"]:
+        for data in [Early(name)] + [torch.utils.data.Subset(Early(name), range(5, 45))] * (name == "bare"):
+            kept = []
+            try:
+                for batch in DataLoader(data, 20, num_workers=1):
+                    kept.append(batch)
+            except Exception as error:
+                print(error)
+            print(name, json.dumps([describe(batch) for batch in kept]))
+            print([[float(x[k].sum()) for k in (0, len(x) // 2, -1)] for batch in kept for x in (batch if isinstance(batch, list) else [batch]) if isinstance(x, torch.Tensor)])
+"""
+        )
+        stacked = {line.split()[1] for line in fed.stderr.splitlines() if line.startswith("stacked:")}
+        self.assertEqual(stacked & {"own", "bare", "mapped", "part", "raising"}, set())
+        self.assertLessEqual({"twice", "one_buffer", "in_one_dict", "of_array", "seen_by_array", "seen_by_view", "base_is_kept", "weakly"}, stacked)
+
     def test_a_worker_whose_trainer_has_died_sends_nothing_more(self):
         """PyTorch's pipe would take some batches, and then keep the worker from ending."""
         from stoker.handover import memory, sending

@@ -16,7 +16,6 @@ import math
 import multiprocessing
 import multiprocessing.reduction as reduction
 import os
-import re
 import select
 import socket
 import sys
@@ -44,7 +43,7 @@ from ..daemon.session import (
 )
 from ..daemon.sockets import Socket, pair
 from ..handover import receiving
-from ..handover.workers import handing_over, leave_to_trainer
+from ..handover.workers import handing_over, leave_to_trainer, wrap_exception
 from ..remote.iterators import choose_cluster, in_cluster, say_why_here
 from . import further, nodes, payoff, reach, stream
 from .materialize import trust
@@ -133,7 +132,7 @@ def _install() -> None:
     if not _steps:
         for fetcher in (loading.fetch._MapDatasetFetcher, loading.fetch._IterableDatasetFetcher):
             _patch(fetcher, "fetch", _wrap_fetch)
-        _patch(torch._utils.ExceptionWrapper, "__init__", _wrap_exception)
+        _patch(torch._utils.ExceptionWrapper, "__init__", wrap_exception)
         for module, _, many, _ in _LOADERS:
             if module in _seen:
                 _patch(getattr(sys.modules[module], many), "_reset", _wrap_reset)
@@ -505,21 +504,6 @@ def _wrap_fetch(original: Callable[..., Any]) -> Any:
         return run_fetch(self, account, lambda: _fetch_gathering(self, original, index), len(index) if isinstance(index, list) else 1)
 
     return fetch
-
-
-#: A frame of ours in the text of a traceback, if another one follows: an error within our code keeps its place.
-_FRAME = re.compile(rf'^([ |]*)File "(?:<stoker>|{re.escape(os.path.dirname(os.path.dirname(__file__)))})/.*\n(?:\1  .*\n)*(?=\1File ")', re.MULTILINE)
-
-
-def _wrap_exception(original: Callable[..., None]) -> Any:
-    """Have a worker's errors arrive with the traceback that they have without our frames."""
-
-    @functools.wraps(original)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        self.exc_msg = _FRAME.sub("", self.exc_msg)
-
-    return __init__
 
 
 def _fetch_gathering(fetcher: loading.fetch._BaseDatasetFetcher, original: Callable[..., Any], index: object) -> Any:

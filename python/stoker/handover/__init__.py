@@ -9,6 +9,7 @@ it.
     lease.py      a room's memory while it is in use
     lending.py    rooms with numbers, which are lent to batches
     memory.py     the rooms of a worker's batches, also for what a collate function makes shared
+    stacking.py   copies samples to their place in the batch as they come
     sending.py    the worker's queue: pickles a batch, and puts its tensors into the room
     receiving.py  the trainer's side: maps the room, and makes tensors and arrays over it
     workers.py    starts an iterator's workers with such queues

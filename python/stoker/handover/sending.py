@@ -155,7 +155,7 @@ class Packer:
         source = self.sources[number]
         source.users.append(len(self._tensors))
         self._tensors.append(tensor)
-        if not _is_plain(tensor):
+        if not is_plain(tensor):
             source.span = None
             return NotImplemented  # PyTorch pickles it, and the storage is replaced
         source.span = _widen(source.span, tensor)
@@ -223,18 +223,18 @@ class Packer:
         """Whether the worker refers to the storage, or to a tensor over it, outside of the batch."""
         users = source.users
         if len(users) == 1 and self._tensors[users[0]]._base is None:  # most are so; nothing else may refer to it
-            alone = _ALONE + 1 + (id(self._tensors[users[0]]) == batch)
-            return _count_references(self._tensors, users[0]) > alone or _use_count(source.memory._cdata) > _ALONE_USE
+            alone = ALONE + 1 + (id(self._tensors[users[0]]) == batch)
+            return count_references(self._tensors, users[0]) > alone or use_count(source.memory._cdata) > ALONE_USE
         viewed = {id(self._tensors[user]._base) for user in users}
         for user in users:
             tensor = id(self._tensors[user])
-            if _count_references(self._tensors, user) > _ALONE + 1 + (tensor == batch) + _VIEWED * (tensor in viewed):
+            if count_references(self._tensors, user) > ALONE + 1 + (tensor == batch) + _VIEWED * (tensor in viewed):
                 return True
         own = {id(self._tensors[user]) for user in users}
         bases = {id(base): base for base in (self._tensors[user]._base for user in users) if base is not None and id(base) not in own}
-        if any(_count_references(bases, key) > _ALONE_BASE for key in bases):
+        if any(count_references(bases, key) > ALONE_BASE for key in bases):
             return True
-        return _use_count(source.memory._cdata) > _ALONE_USE + len(own) - 1 + len(bases)
+        return use_count(source.memory._cdata) > ALONE_USE + len(own) - 1 + len(bases)
 
 
 def _widen(span: tuple[int, int] | None, tensor: torch.Tensor) -> tuple[int, int] | None:
@@ -268,7 +268,7 @@ def _order_of(found: np.ndarray) -> str:
     return "C" if found.flags.c_contiguous else "F"
 
 
-def _count_references(held: list[Any] | dict[int, Any], key: int) -> int:
+def count_references(held: list[Any] | dict[int, Any], key: int) -> int:
     return sys.getrefcount(held[key])
 
 
@@ -279,7 +279,7 @@ def _has_storage(tensor: torch.Tensor) -> bool:
         return False
 
 
-def _is_plain(tensor: torch.Tensor) -> bool:
+def is_plain(tensor: torch.Tensor) -> bool:
     """Whether dtype, location, size, stride and requires_grad describe the tensor completely."""
     return (
         type(tensor) is torch.Tensor
@@ -294,12 +294,12 @@ def _calibrate() -> tuple[int, int, int, int]:
     holds, and how many more a tensor has that is viewed."""
     held, view = [torch.zeros(2, device="cpu")], torch.zeros(2, device="cpu")[1:]
     base, storage = {0: view._base}, held[0].untyped_storage()
-    counts = _count_references(held, 0), _count_references(base, 0), _use_count(storage._cdata)
+    counts = count_references(held, 0), count_references(base, 0), use_count(storage._cdata)
     view = held[0][1:]
-    return *counts, _count_references(held, 0) - counts[0]
+    return *counts, count_references(held, 0) - counts[0]
 
 
-_use_count = getattr(torch._C, "_storage_Use_Count", None)
+use_count = getattr(torch._C, "_storage_Use_Count", None)
 #: If PyTorch cannot count a storage's references, nothing is handed over.
-able = _use_count is not None
-_ALONE, _ALONE_BASE, _ALONE_USE, _VIEWED = _calibrate() if able else (0, 0, 0, 0)
+able = use_count is not None
+ALONE, ALONE_BASE, ALONE_USE, _VIEWED = _calibrate() if able else (0, 0, 0, 0)

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import os
+import re
 import socket
 import sys
 import uuid
@@ -20,6 +21,7 @@ from .._limits import find_lack
 from ..daemon.sockets import Socket, pair
 from . import receiving, sending
 from .memory import Memory, find_memory, set_memory
+from .stacking import stack_early
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -98,6 +100,8 @@ class _Loop:
             self._inherited = []
             set_memory(memory)
             _allocate_in_rooms()
+            stack_early(memory, given.arguments.get("collate_fn"))
+            torch._utils.ExceptionWrapper.__init__ = wrap_exception(torch._utils.ExceptionWrapper.__init__)  # type: ignore[method-assign]
             given.arguments["data_queue"] = sending.Queue(queue, self._ends[number], self._key, number, memory, self._home[0].startswith("torchdata"))
         self._loop(*given.args, **given.kwargs)
 
@@ -127,6 +131,21 @@ def _wrap_del(original: Callable[[Any], None]) -> Any:
             original(self)
 
     return __del__
+
+
+#: A frame of ours in the text of a traceback, if another one follows: an error within our code keeps its place.
+_FRAME = re.compile(rf'^([ |]*)File "(?:<stoker>|{re.escape(os.path.dirname(os.path.dirname(__file__)))})/.*\n(?:\1  .*\n)*(?=\1File ")', re.MULTILINE)
+
+
+def wrap_exception(original: Callable[..., None]) -> Any:
+    """Have a worker's errors arrive with the traceback that they have without our frames."""
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        self.exc_msg = _FRAME.sub("", self.exc_msg)
+
+    return __init__
 
 
 def _allocate_in_rooms() -> None:
