@@ -515,6 +515,32 @@ if __name__ == "__main__":
         self.assertEqual(stacked & {"own", "bare", "mapped", "part", "raising"}, set())
         self.assertLessEqual({"twice", "one_buffer", "in_one_dict", "of_array", "seen_by_array", "seen_by_view", "base_is_kept", "weakly"}, stacked)
 
+    def test_no_warning_of_ours(self):
+        """However workers start and iterators end, also where warnings are errors."""
+        body = """
+if __name__ == "__main__":
+    kinds, left = [DataLoader], []
+    try:
+        from torchdata.stateful_dataloader import StatefulDataLoader
+        kinds.append(StatefulDataLoader)
+    except ImportError:
+        pass
+    for kind, context in [(kinds[0], "spawn"), (kinds[0], "forkserver"), *((kind, "fork") for kind in kinds)]:
+        loader = kind(Data(nested), 4, num_workers=1, multiprocessing_context=context, persistent_workers=context == "spawn")
+        batches = iter(loader)
+        print(len(describe(next(batches))), len([*loader]))
+        if context == "fork":
+            left.append(batches)
+    del batches, loader
+"""
+        path = os.path.join(self.folder, "train.py")
+        with open(path, "w") as file:
+            file.write(KINDS + body)
+        options = ("-X", "dev", "-W", "error::ResourceWarning", "-W", "error:::_stoker")
+        fed = subprocess.run([BINARY, "feed", "--", sys.executable, *options, path], capture_output=True, text=True, timeout=600)
+        self.assertEqual((fed.returncode, len(fed.stdout.splitlines()) > 2), (0, True), fed.stderr)
+        self.assertNotRegex(fed.stderr, "ResourceWarning|AssertionError|Exception ignored|_stoker.*Warning|<stoker>")
+
     def test_a_worker_whose_trainer_has_died_sends_nothing_more(self):
         """PyTorch's pipe would take some batches, and then keep the worker from ending."""
         from stoker.handover import memory, sending
