@@ -252,7 +252,8 @@ var Classes = []Word{
 		"the program waits for something outside of the job (requests, a timer, an answer over the network), and " +
 			"nothing of the job works meanwhile",
 		"if it is asked: faster input changes nothing, give this GPU more requests, or other work beside them. If it asks, as a " +
-			"service: for several things at once, or for the next one while the device works",
+			"service or a disk: for several things at once, or for the next one while the device works. What it only sends, as " +
+			"logs: from a thread",
 	},
 	{string(NotTraining), "no step over a DataLoader and no work on a GPU, or no Python program at all", ""},
 	{

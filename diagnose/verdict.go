@@ -268,9 +268,20 @@ func (v *Verdict) do() string {
 			"behind", quantity.Percent(k))
 	}
 	if v.Headline() == WaitsOutside {
-		return WaitsOutside.Do()
+		return v.adviseOnWait()
 	}
 	return seen + v.Grounds.keepData(v.Class, cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do()))
+}
+
+// adviseOnWait returns what to do about a wait for something outside of the job, with the line that waits most.
+func (v *Verdict) adviseOnWait() string {
+	line, _ := BusiestFunction(v.Measured.LoopLines.Lines, func(line LoopLine) bool {
+		return line.Own.File != "" && !line.Kind.IsWait() && line.Kind != Syncing
+	})
+	if at := line.Short(); at != "" {
+		return at + ": " + WaitsOutside.Do()
+	}
+	return WaitsOutside.Do()
 }
 
 // severalJobs is what to do about a worker of a queue that takes one job a pass.

@@ -1,0 +1,22 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// A program that asks a service or a disk itself is told at which line: who asks whom is not known.
+func TestAWaitForOutsideHasItsLine(t *testing.T) {
+	at := func(line int, kind Kind) Line {
+		return Line{Own: recording.Place{File: "/t.py", Line: line, Function: "f" + string(rune(line))}, Kind: kind}
+	}
+	v := Verdict{Class: WaitsOutside}
+	v.Measured.LoopLines.Lines = []LoopLine{
+		{Line: at(83, DeviceWait), Seconds: 5}, {Line: at(30, ""), Seconds: 4}, {Line: at(9, ""), Seconds: 1},
+	}
+	if do := v.Do(); !strings.HasPrefix(do, "t.py:30: if it is asked") {
+		t.Error(do)
+	}
+}
