@@ -14,6 +14,7 @@ var ofFindings = []struct {
 	risk           Risk
 }{
 	{diagnose.FindingAnomalyDetection, "switch autograd's anomaly detection off", NoRisk},
+	{diagnose.FindingLaunchBlocking, "unset CUDA_LAUNCH_BLOCKING, by which each launch waits until its kernel has ended", NoRisk},
 	{diagnose.FindingLongerSteps, "each step takes longer than those before it: a running sum, or only what is new, instead of a list that grows", NoRisk},
 	{diagnose.FindingInterpreterLock, "take what other threads compute in Python out of the trainer's process", NoRisk},
 	{diagnose.FindingManyReads, "read the values of a step from the device at once, not one by one", NoRisk},
@@ -33,11 +34,13 @@ var ofFindings = []struct {
 	{diagnose.FindingCPUOptimizer, "step on the device, or by an optimizer that is made for the CPU", NumericsRisk},
 }
 
-// ofAnyLoop returns the fix of a finding that needs no loader and no step: anomaly detection, another thread that holds
-// the interpreter lock; none without one.
+// needNoStep are findings whose fix needs no loader and no step.
+var needNoStep = []string{diagnose.FindingAnomalyDetection, diagnose.FindingLaunchBlocking, diagnose.FindingInterpreterLock}
+
+// ofAnyLoop returns the fix of such a finding; none without one.
 func (a adviser) ofAnyLoop() []Fix {
 	fix, _ := a.removeFindings()
-	if fix.Name == diagnose.FindingAnomalyDetection || fix.Name == diagnose.FindingInterpreterLock {
+	if slices.Contains(needNoStep, fix.Name) {
 		return []Fix{fix}
 	}
 	return nil

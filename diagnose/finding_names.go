@@ -41,6 +41,7 @@ const (
 	FindingAllocator             = "allocator"
 	FindingGarbageCollection     = "garbage-collection"
 	FindingAnomalyDetection      = "anomaly-detection"
+	FindingLaunchBlocking        = "launch-blocking"
 	FindingInterpreterLock       = "interpreter-lock"
 	FindingCPUOptimizer          = "cpu-optimizer"
 	FindingLongerSteps           = "longer-steps"

@@ -165,6 +165,11 @@ var (
 			"torch.autograd.set_detect_anomaly(False)",
 		},
 		{
+			FindingLaunchBlocking,
+			"CUDA_LAUNCH_BLOCKING is set, so each launch waits until its kernel has ended",
+			"unset CUDA_LAUNCH_BLOCKING: it helps to find the kernel that fails, and nothing else",
+		},
+		{
 			FindingInterpreterLock,
 			"another thread of the trainer's process holds Python's interpreter lock while batches are taken over",
 			InterpreterAdvice,

@@ -204,6 +204,7 @@ type Process struct {
 	PinThread    int     `json:"pin_thread,omitempty"`    // PyTorch's thread that copies batches to page-locked memory
 	Hooked       bool    `json:"hooked,omitempty"`        // the start-up hook answered from this process
 	Imports      string  `json:"imports,omitempty"`       // the program's line that imported torch, "FILE:LINE"
+	Blocking     bool    `json:"blocking,omitempty"`      // CUDA_LAUNCH_BLOCKING is set: a launch waits for its kernel
 	HidesGPUs    bool    `json:"hides_gpus,omitempty"`    // CUDA_VISIBLE_DEVICES at its start names no GPU
 	Start        float64 `json:"start,omitempty"`         // when it was first seen, seconds
 	End          float64 `json:"end,omitempty"`           // when it was last seen, seconds; 0: at the end of the run

@@ -12,6 +12,19 @@ import (
 // detection costs is native code, which no look tells from the model's.
 const leastAnomalies = 0.02
 
+// findBlocking tells of launches that wait for their kernels because a variable says so.
+func (l filler) findBlocking() []diagnose.Finding {
+	for _, p := range l.run.Facts.Processes {
+		if p.PID == l.Costs.Window.PID && p.Blocking {
+			f := diagnose.NewFinding(diagnose.FindingLaunchBlocking)
+			f.Text = "CUDA_LAUNCH_BLOCKING is set: each launch waits until its kernel has ended, and the device for the next one"
+			f.Advice = "unset CUDA_LAUNCH_BLOCKING, which helps to find the kernel that fails, and nothing else"
+			return []diagnose.Finding{f}
+		}
+	}
+	return nil
+}
+
 // findAnomalies tells of anomaly detection that is on while the program trains.
 func (l filler) findAnomalies() []diagnose.Finding {
 	line, seen := l.LoopLines.FirstOf(diagnose.Anomalies)

@@ -60,7 +60,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 			l.Grounds.Record = "take the whole file, or record again: the steps may be in what this one lost"
 		}
 	}
-	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(),
+	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findAnomalies(), l.findBlocking(),
 		l.findInterpreterLock(), l.findStanding(), l.findLongerSteps())
 	if l.Requests.Known() || l.PassesSmall.Score > 0 {
 		l.Findings = slices.DeleteFunc(l.Findings, OfLoopsAlone)

@@ -18,17 +18,18 @@ const (
 // findRestarts finds processes of one parent that load PyTorch one after another, as a server's workers that end after
 // so many requests, or a process for each job. Several at a time are ranks, or workers beside each other.
 func (l filler) findRestarts() (most diagnose.Restarts) {
-	children := map[int][]recording.Process{}
-	for _, p := range l.run.Facts.Processes {
-		// one that ends with its only pass may have said nothing, and passes for its parent's worker
-		if p.Parent > 0 && p.Role != recording.RoleFeed {
-			children[p.Parent] = append(children[p.Parent], p)
-		}
-	}
 	passes := map[int]float64{}
 	for _, s := range l.run.Steps {
 		if first, seen := passes[s.PID]; !seen || s.Start < first {
 			passes[s.PID] = s.Start
+		}
+	}
+	children := map[int][]recording.Process{}
+	for _, p := range l.run.Facts.Processes {
+		_, trains := passes[p.Parent] // its children are a DataLoader's workers, which start anew in each epoch
+		// one that ends with its only pass may have said nothing, and passes for its parent's worker
+		if p.Parent > 0 && p.Role != recording.RoleFeed && !trains {
+			children[p.Parent] = append(children[p.Parent], p)
 		}
 	}
 	for _, all := range children {

@@ -13,13 +13,15 @@ func TestProcessesThatStartOneAfterAnother(t *testing.T) {
 	for name, c := range map[string]struct {
 		every, lives float64
 		count        int
+		trains       bool // the parent
 		found        bool
 	}{
-		"a worker ends every three seconds": {3, 2.5, 6, true},
-		"ranks":                             {0, 18, 6, false},
-		"two in turn":                       {3, 4, 6, false},
-		"started twice":                     {9, 8, 2, false},
-		"no import is known":                {3, 2.5, -6, false},
+		"a worker ends every three seconds": {3, 2.5, 6, false, true},
+		"ranks":                             {0, 18, 6, false, false},
+		"two in turn":                       {3, 4, 6, false, false},
+		"started twice":                     {9, 8, 2, false, false},
+		"no import is known":                {3, 2.5, -6, false, false},
+		"a loader's workers":                {3, 2.5, 6, true, false},
 	} {
 		run := &recording.Run{}
 		imports := "/srv/plates.py:14"
@@ -33,6 +35,9 @@ func TestProcessesThatStartOneAfterAnother(t *testing.T) {
 				Imports: imports,
 			})
 			run.Steps = append(run.Steps, recording.Step{PID: 10 + n, Start: start + 2, Period: 0.1})
+		}
+		if c.trains {
+			run.Steps = append(run.Steps, recording.Step{PID: 7, Start: 1, Period: 0.1})
 		}
 		l := filler{Case: diagnose.NewCase(), run: run}
 		r := l.findRestarts()

@@ -279,6 +279,7 @@ func (j *Job) describe(f *recording.Process, p *process) {
 	}
 	if t := j.told[p.pid]; t != nil {
 		f.Hooked, f.Imports = f.Hooked || t.Hooked, cmp.Or(t.Imports, f.Imports)
+		f.Blocking = f.Blocking || t.Blocking
 		if t.World > 0 {
 			f.Rank, f.World = t.Rank, t.World
 		}

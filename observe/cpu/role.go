@@ -22,6 +22,7 @@ type Told struct {
 	LauncherSeen bool   // the thread is known from launches, not assumed
 	Hooked       bool   // the hook answered from inside
 	Imports      string // the program's line that imported torch
+	Blocking     bool   // CUDA_LAUNCH_BLOCKING is set
 	Loads        bool   // it has a DataLoader or asked for a batch
 }
 

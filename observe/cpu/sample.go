@@ -210,6 +210,7 @@ func (j *Job) environment(f *recording.Process) {
 	}
 	visible, set := values["CUDA_VISIBLE_DEVICES"]
 	f.HidesGPUs = set && namesNone(visible)
+	f.Blocking = f.Blocking || !slices.Contains([]string{"", "0"}, values["CUDA_LAUNCH_BLOCKING"])
 }
 
 // namesNone reports whether a value of CUDA_VISIBLE_DEVICES leaves no GPU: CUDA ignores
@@ -223,7 +224,7 @@ func namesNone(visible string) bool {
 // allowed are the only variables that are ever taken from another process's
 // environment.
 var allowed = []string{
-	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE",
+	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE",
 	"SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID", "TORCHELASTIC_RUN_ID",
 	"STOKER_HOOK_SOCKET", "STOKER_EMULATED_PAGE",
 }
@@ -232,7 +233,7 @@ var allowed = []string{
 const maxVariable = 4096
 
 // Environment reads the allowed variables (RANK, LOCAL_RANK, WORLD_SIZE,
-// CUDA_VISIBLE_DEVICES, names of jobs, two of SLURM's and two of Stoker's) of a process as
+// CUDA_VISIBLE_DEVICES, CUDA_LAUNCH_BLOCKING, names of jobs, two of SLURM's and two of Stoker's) of a process as
 // it was started, and no others.
 func Environment(proc string, pid int) (map[string]string, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", proc, pid))

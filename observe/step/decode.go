@@ -54,6 +54,7 @@ type hookRecord struct {
 	StartMethod string `json:"start_method"` // also in loader
 	TID         int    `json:"tid"`          // also in step and optim
 	ImportFile  string `json:"import_file"`
+	Blocking    bool   `json:"blocking"`
 	ImportLine  int    `json:"import_line"`
 
 	// loader; loader and t are in most kinds

@@ -41,6 +41,7 @@ type Process struct {
 	LaunchThread int
 	Launches     bool   // LaunchThread is known from optimizer steps or the device's clock
 	Imports      string // the program's line that imported torch, "FILE:LINE"; "" unknown
+	Blocking     bool   // CUDA_LAUNCH_BLOCKING is set
 	Loads        bool   // it has a DataLoader
 	Serves       bool   // it takes requests
 	Engine       bool   // it chooses the requests of each pass, which may run in another process
@@ -256,6 +257,7 @@ func (in *Intake) hello(p *Process, own int, r *hookRecord) bool {
 	if own == p.PID && r.TID > 0 {
 		p.LaunchThread = r.TID
 	}
+	p.Blocking = r.Blocking
 	if r.ImportFile != "" && r.ImportLine > 0 {
 		p.Imports = fmt.Sprintf("%s:%d", r.ImportFile, r.ImportLine)
 	}

@@ -75,6 +75,8 @@ def hello(state):
     record["start_method"] = start_method(None)
     if now.imports[0] is not None and not is_installed(now.imports[0]):
         record["import_file"], record["import_line"] = now.imports
+    if os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
+        record["blocking"] = True
     return record
 
 
