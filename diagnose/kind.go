@@ -89,6 +89,7 @@ const (
 	Profiling   Kind = "profiling"
 	Anomalies   Kind = "anomaly-detection"
 	Locking     Kind = "lock"
+	Retrying    Kind = "retrying"
 	SaveQueue   Kind = "save-queue"  // an earlier checkpoint is written by another thread or process
 	Preparing   Kind = "preparing"   // data, in the loop itself
 	LoopReads   Kind = "loop-reads"  // and parses files, in the loop itself
@@ -581,6 +582,11 @@ var kindWords = map[Kind][2]string{
 			"step. If it does, as an environment its action: several of them in a process, so that a message " +
 			"carries more, or in this one if they answer fast. A thread that is never ahead: less work in it, or several " +
 			"processes (Python code), or threads (NumPy, files). Do less while the lock is held",
+	},
+	Retrying: {
+		"a queue is asked again and again without a wait",
+		"wait within the call: put() or get() with a timeout, not put_nowait() or get_nowait() in a loop. Each try holds Python's " +
+			"interpreter lock, which the thread at the queue's other end needs",
 	},
 	Disk: {
 		"a line reads or writes a file and waits for the disk",

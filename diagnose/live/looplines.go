@@ -326,6 +326,9 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		if own, _ := innermost(s.Places); awaitsSave.MatchString(own.Function) {
 			return diagnose.SaveQueue
 		}
+		if !s.Asleep && slices.ContainsFunc(s.Places, retries) {
+			return diagnose.Retrying
+		}
 		return diagnose.Locking
 	case data == diagnose.Preparing, data == diagnose.Metrics: // pictures are also made to be looked at
 		kind := kindOfNames(s.Places)
@@ -358,6 +361,11 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return kind
 	}
 	return kindOfState(s, call == receives)
+}
+
+// retries reports whether a function asks a queue and does not wait for it.
+func retries(p recording.Place) bool {
+	return p.File == "queue.py" && strings.HasSuffix(p.Function, "_nowait")
 }
 
 // kindOfState tells what a thread does if no function of its stack is known, by what it waits for.

@@ -23,6 +23,8 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.HandOver, places("/train.py main", loader+" __next__", "multiprocessing/reduction.py rebuild")},
 		{diagnose.Awaiting, places("/train.py main", loader+" __next__", "selectors.py select")},
 		{diagnose.HandOver, places("/train.py main", loader+" __next__", "multiprocessing/queues.py Queue.get")},
+		{diagnose.Retrying, places("/train.py offer", "queue.py Queue.put_nowait", "queue.py Queue.put")},
+		{diagnose.Locking, places("/train.py offer", "queue.py Queue.put")},
 		{diagnose.Writing, places("/train.py dump", "PIL/Image.py Image.save")},
 		{diagnose.Writing, places("/train.py dump", "PIL/Image.py Image.save", "PIL/PngImagePlugin.py _save", "PIL/ImageFile.py _encode_tile")},
 		{diagnose.Plotting, places("/train.py plot_losses", "PIL/Image.py Image.save", "PIL/ImageFile.py _encode_tile")},
