@@ -199,7 +199,7 @@ func (a adviser) bridgeEpochs(fix *Fix, lead *diagnose.Lead) {
 	}
 	stay, _ := l.Settings.Bool(stoker.PersistentWorkers)
 	workers, known := l.Settings.Int(stoker.NumWorkers)
-	if line := a.verdict.Lines; workers > 0 && a.costs.StartsWithBatch() && len(line) > 0 && line[0].Own.File != "" {
+	if line := a.verdict.Lines; workers > 0 && !stay && a.costs.StartsWithBatch() && len(line) > 0 && line[0].Own.File != "" {
 		fix.Title, fix.At = fmt.Sprintf(firstIsWork, quantity.AboutSeconds(a.costs.Fetch)), line[0].Short()
 		return
 	}
@@ -245,8 +245,8 @@ func (a adviser) bridgeEpochs(fix *Fix, lead *diagnose.Lead) {
 
 // firstIsWork is what helps if a worker takes as long for the first batch of an epoch as the device waits for it.
 const firstIsWork = "one worker prepares the first batch of an epoch alone, which takes it %s: make that cheaper. More workers and " +
-	"workers that stay do not shorten it, unless the line does what a worker needs to do once. Smaller batches share it out, " +
-	"and alter training"
+	"workers that stay do not shorten it, unless the line does what a worker needs to do once. They do in longer epochs, by a " +
+	"sampler that goes over the data several times. Smaller batches share it out, and alter training"
 
 // oneForAll is what keeps the workers of a loader that is made for each epoch over other samples.
 const oneForAll = "make one DataLoader over all of the data, with persistent_workers=True, and give each epoch's samples " +

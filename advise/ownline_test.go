@@ -224,9 +224,10 @@ func TestALineIsWorthItsOwnTime(t *testing.T) {
 	}
 }
 
-// Input that is prepared ahead gains no more than the work that may be on the input: collections of garbage are none.
+// Input that is prepared ahead gains no more than the work that may be on the input: collections of garbage are none. Beside
+// a line of unknown purpose nothing says that it is input.
 func TestNothingAheadOfCollections(t *testing.T) {
-	for kind, ahead := range map[diagnose.Kind]bool{diagnose.Garbage: false, diagnose.HostCode: true} {
+	for kind, ahead := range map[diagnose.Kind]bool{diagnose.Garbage: false, diagnose.HostCode: false, diagnose.Augmenting: true} {
 		a := adviser{run: &recording.Run{}, verdict: diagnose.Verdict{Idle: 0.4}}
 		work := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 1, Function: "record"}, Kind: kind}
 		wait := diagnose.Line{Own: recording.Place{File: "/a.py", Line: 2, Function: "step"}, Kind: diagnose.DeviceWait}

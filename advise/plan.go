@@ -519,8 +519,20 @@ func (a adviser) besideOwnLine(fix Fix) Plan {
 	case hides >= hidesMuch && hides > worth && worth < halfOfWork:
 		return Plan{Fixes: append([]Fix{fix}, line...)}
 	}
+	if len(line) > 0 && fix.Risk == MemoryRisk && !slices.Contains(preparing, line[0].Kind) {
+		return Plan{Fixes: line} // its own advice says what may go ahead of the step
+	}
 	return Plan{Fixes: append(line, fix)}
 }
+
+// preparing are kinds of lines that prepare a step's input, whatever else the program does.
+var preparing = slices.Concat(removed, []diagnose.Kind{
+	diagnose.Augmenting, diagnose.Spectra, diagnose.Filtering, diagnose.Targets, diagnose.Negatives,
+	diagnose.Graphs, diagnose.Windowing, diagnose.Replaying, diagnose.Converting,
+})
+
+// inModel matches functions of a model, its loss or a metric, by how programs call them. [J]
+var inModel = regexp.MustCompile(`(?i)(?:^|[._])(?:forward|backward|\w*loss|generate|update_state|metrics?)$`)
 
 // ownCopies proposes to make copies cheaper if the launching thread is in those of one function for much of the time,
 // awake or asleep: the device's work is waited for there, and what the host does with the result comes after it.
@@ -550,7 +562,7 @@ var removed = []diagnose.Kind{
 var afterInput = []diagnose.Kind{
 	diagnose.DeviceWait, diagnose.Saving, diagnose.SaveQueue, diagnose.Metrics, diagnose.Logging, diagnose.Plotting,
 	diagnose.Collective, diagnose.Evaluating, diagnose.Uploading, diagnose.Rewarding, diagnose.Locking,
-	diagnose.Garbage,
+	diagnose.Retrying, diagnose.Garbage,
 }
 
 // launchesMost reports whether the line is one of launches, which no input prepared ahead makes fewer.
@@ -625,7 +637,7 @@ func (a adviser) mostAhead() float64 {
 		switch {
 		case line.Kind == diagnose.Copying: // asleep, it awaits the device's work
 			ahead += line.Seconds - line.Asleep
-		case !slices.Contains(notAhead, line.Kind):
+		case !slices.Contains(notAhead, line.Kind) && !inModel.MatchString(line.Own.Function):
 			ahead += line.Seconds
 		}
 	}
