@@ -35,7 +35,9 @@ var ofFindings = []struct {
 }
 
 // needNoStep are findings whose fix needs no loader and no step.
-var needNoStep = []string{diagnose.FindingAnomalyDetection, diagnose.FindingLaunchBlocking, diagnose.FindingInterpreterLock}
+var needNoStep = []string{
+	diagnose.FindingAnomalyDetection, diagnose.FindingLaunchBlocking, diagnose.FindingInterpreterLock,
+}
 
 // ofAnyLoop returns the fix of such a finding; none without one.
 func (a adviser) ofAnyLoop() []Fix {

@@ -199,8 +199,8 @@ func (a adviser) bridgeEpochs(fix *Fix, lead *diagnose.Lead) {
 	}
 	stay, _ := l.Settings.Bool(stoker.PersistentWorkers)
 	workers, known := l.Settings.Int(stoker.NumWorkers)
-	if line := a.verdict.Lines; workers > 0 && !stay && a.costs.StartsWithBatch() && len(line) > 0 && line[0].Own.File != "" {
-		fix.Title, fix.At = fmt.Sprintf(firstIsWork, quantity.AboutSeconds(a.costs.Fetch)), line[0].Short()
+	if lines := a.verdict.Lines; workers > 0 && !stay && a.costs.StartsWithBatch() && len(lines) > 0 {
+		fix.Title, fix.At = fmt.Sprintf(firstIsWork, quantity.AboutSeconds(a.costs.Fetch)), lines[0].Short()
 		return
 	}
 	if l.Changes {

@@ -36,11 +36,15 @@ func TestSamplesTellOfTimeWithoutCalls(t *testing.T) {
 		"nothing": {nil, "unrecorded", []string{"does nothing that was recorded", "--sample=cpu"}, []string{"other work"}},
 		"on a CPU": {
 			func(p *tape, at float64) { p.turn(at, at+10_000) },
-			"host-code", []string{"it is on a CPU for"}, []string{"--sample=cpu", "nothing that was recorded"},
+			"host-code",
+			[]string{"it is on a CPU for"},
+			[]string{"--sample=cpu", "nothing that was recorded"},
 		},
 		"off": {
 			func(p *tape, at float64) { p.turn(at, at+100) },
-			"unrecorded", []string{"is on no CPU and waits"}, []string{"--sample=cpu", "other work"},
+			"unrecorded",
+			[]string{"is on no CPU and waits"},
+			[]string{"--sample=cpu", "other work"},
 		},
 		"samples": {
 			func(p *tape, at float64) {
@@ -49,11 +53,15 @@ func TestSamplesTellOfTimeWithoutCalls(t *testing.T) {
 					p.sample(at+1500+1000*float64(i), "random_r", "rand::h0123456789abcdef", "outer")
 				}
 			},
-			"host-code", []string{`CPU samples lie in "random_r"`}, []string{"--sample=cpu"},
+			"host-code",
+			[]string{`CPU samples lie in "random_r"`},
+			[]string{"--sample=cpu"},
 		},
 		"poll": {
 			func(p *tape, at float64) { p.host(mark, at+1000, at+9900, "poll") },
-			"host-code", []string{"waits in calls of the operating system"}, []string{"other work"},
+			"host-code",
+			[]string{"waits in calls of the operating system"},
+			[]string{"other work"},
 		},
 	} {
 		v := judge.Judge(silentSteps(c.body).run)

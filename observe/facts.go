@@ -61,7 +61,8 @@ func (r *recorder) tellJob() {
 	for _, p := range r.intake.Processes() {
 		told := cpu.Told{
 			PID: p.PID, Parent: p.Parent, Role: recording.RoleTrainer, Rank: p.Rank, World: p.World, Device: -1,
-			LaunchThread: p.LaunchThread, LauncherSeen: p.Launches, Hooked: true, Loads: p.Loads, Imports: p.Imports, Blocking: p.Blocking,
+			LaunchThread: p.LaunchThread, LauncherSeen: p.Launches, Hooked: true, Loads: p.Loads, Imports: p.Imports,
+			Blocking: p.Blocking,
 		}
 		switch {
 		case p.Worker:

@@ -170,7 +170,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--quiet", action="store_true")
     fresh = ["fresh", "fresh2", "fresh3", "fresh4", "fresh5", "fresh7"]
-    sets = ["scripts", *fresh, "exam", *(f"exam{n}" for n in range(3, 14))]
+    sets = ["scripts", *fresh, "exam", *(f"exam{n}" for n in range(3, 15))]
     parser.add_argument("--set", choices=sets, default="scripts")
     parser.add_argument("--fix", action="store_true")
     parser.add_argument("--neighbours", type=int, default=0)

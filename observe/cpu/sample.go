@@ -224,8 +224,8 @@ func namesNone(visible string) bool {
 // allowed are the only variables that are ever taken from another process's
 // environment.
 var allowed = []string{
-	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE",
-	"SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID", "TORCHELASTIC_RUN_ID",
+	"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING",
+	"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID", "TORCHELASTIC_RUN_ID",
 	"STOKER_HOOK_SOCKET", "STOKER_EMULATED_PAGE",
 }
 
