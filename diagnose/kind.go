@@ -137,6 +137,7 @@ const (
 	StartingWorkers Kind = "worker-start"
 	EndingWorkers   Kind = "worker-end"
 	Iterating       Kind = "iterator" // made again for a batch or two
+	LateEnd         Kind = "late-end" // is asked for a batch when it has given its last
 
 	// No work outside of the steps.
 	Awaiting   Kind = "next-batch"
@@ -841,6 +842,11 @@ var kindWords = map[Kind][2]string{
 	},
 	Queueing:   {"waiting for a lock while its owner works", ""},
 	Awaiting:   {"waiting for the next batch", ""},
+	LateEnd: {
+		"a loader is asked once more after its last batch, and answers late",
+		"its workers are at work until they say that no data are left: let them end sooner (a thread that is " +
+			"joined, a look for more, files that are closed)",
+	},
 	DeviceWait: {"waiting for the device", ""},
 	Launching:  {"calls of the model", LaunchAdvice},
 }

@@ -471,7 +471,19 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 	if f.LoopLines.Looks >= diagnose.FewLooks && launches > 0 && launches >= mostlyModel*f.LoopLines.Seconds {
 		return line.Line, line.Share.Point
 	}
+	if line, found := f.lineOfLateEnd(seconds); found {
+		return line.Line, line.Share.Point
+	}
 	return diagnose.Line{}, math.NaN()
+}
+
+// lineOfLateEnd is the line that waits for a loader behind the last batch of each epoch. No step has that wait.
+func (f *filler) lineOfLateEnd(seconds float64) (diagnose.LoopLine, bool) {
+	line, found := f.LoopLines.FirstOf(diagnose.Awaiting)
+	line.Kind = diagnose.LateEnd
+	atEnds := f.Costs.EpochSteps > 0 && math.Round(f.Costs.Rare.Every) == math.Round(f.Costs.EpochSteps)
+	return line, found && atEnds && f.LoopLines.Looks >= diagnose.FewLooks &&
+		f.LoopLines.SecondsOf(diagnose.Awaiting) >= mostlyWork*seconds
 }
 
 // lineOfExchange is the line of backward, or of the program's own exchange of gradients, if ranks that accumulate

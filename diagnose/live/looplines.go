@@ -454,7 +454,7 @@ var byName = []nameRow{
 	{diagnose.Simulating, regexp.MustCompile(`Env(?:[A-Z_\d]\w*)?\.|Environment\w*\.|Simulat(?:or|ion)\w*\.`)},
 	{diagnose.Metrics, regexp.MustCompile(`(?i)metric|accuracy|f1_?score|confusion|average_precision|` +
 		`(?:^|[._])(?:auc|bleu|rouge|wer|cer|fid|ndcg|mrr|psnr|ssim)(?:$|[._])|auroc|auprc|roc_?auc|spearman|pearson|kendall|` +
-		`edit_?distance|levenshtein|n_?grams?(?:$|_)|modified_precision`)},
+		`edit_?distance|levenshtein|n_?grams?(?:$|_)|modified_precision|update_state$|recall_?at|hit_?rat(?:e|io)`)},
 	{diagnose.Assigning, regexp.MustCompile(`(?i)munkres|hungarian|linear_(?:sum_)?assignment|(?:^|[._])match(?:er|ing)?(?:$|[._])`)},
 	{diagnose.Clustering, regexp.MustCompile(`(?i)k_?means|centroid|(?:^|[._])cluster|(?:^|[._])(?:pca|whiten|zca)(?:$|_)`)},
 	{diagnose.Masks, regexp.MustCompile(`(?i)(?:calculate|calc|compute|make|build|get|create|generate)_\w*(?:mask|position\w*|bias|alibi|rotary)s?$|` +
