@@ -278,11 +278,20 @@ func (v *Verdict) adviseOnWait() string {
 	line, _ := BusiestFunction(v.Measured.LoopLines.Lines, func(line LoopLine) bool {
 		return line.Own.File != "" && !line.Kind.IsWait() && line.Kind != Syncing
 	})
-	if at := line.Short(); at != "" {
+	at := line.Short()
+	switch {
+	case at == "":
+		return WaitsOutside.Do()
+	case line.Kind == Locking || line.Kind == Retrying: // where a server takes its requests
 		return at + ": " + WaitsOutside.Do()
 	}
-	return WaitsOutside.Do()
+	return at + ": " + asksItself
 }
+
+// asksItself is what to do about a line that waits and takes nothing out of a queue.
+const asksItself = "what a step needs from there, as from a service or a disk: ask for several things at once, or in a thread for the " +
+	"next step while the device works. What it only sends, as logs or plots: from a thread, or more rarely. If it is a pause " +
+	"until somebody asks: give this GPU more requests, or other work beside them"
 
 // severalJobs is what to do about a worker of a queue that takes one job a pass.
 const severalJobs = "look at the length of the queue (Redis: LLEN). If several jobs wait, take them at once (Redis: LPOP with a " +

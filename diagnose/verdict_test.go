@@ -16,7 +16,10 @@ func TestAWaitForOutsideHasItsLine(t *testing.T) {
 	v.Measured.LoopLines.Lines = []LoopLine{
 		{Line: at(83, DeviceWait), Seconds: 5}, {Line: at(30, ""), Seconds: 4}, {Line: at(9, ""), Seconds: 1},
 	}
-	if do := v.Do(); !strings.HasPrefix(do, "t.py:30: if it is asked") {
-		t.Error(do)
+	for kind, want := range map[Kind]string{Locking: "t.py:30: if it is asked", Pausing: "t.py:30: what a step needs"} {
+		v.Measured.LoopLines.Lines[1].Kind = kind
+		if do := v.Do(); !strings.HasPrefix(do, want) {
+			t.Errorf("%s: %s", kind, do)
+		}
 	}
 }
