@@ -244,10 +244,11 @@ func (m *meter) fetching() {
 	m.FetchQueue = m.queueFactor()
 }
 
-// fetchedByYoung returns the sum of a signal over the workers that began in the window, their first batches included.
+// fetchedByYoung returns the sum of a signal over the workers that began and ended in the window, their first batches
+// included.
 func (m *meter) fetchedByYoung(signal recording.Signal) (sum float64) {
 	for _, p := range m.workers {
-		if p.Start > m.from {
+		if p.Start > m.from && p.End > 0 && p.End < m.to {
 			sum += m.timeSpent(signal, processSubject(p.PID), p)
 		}
 	}
