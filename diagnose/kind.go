@@ -840,8 +840,8 @@ var kindWords = map[Kind][2]string{
 		"make the iterator once, outside of the loop (batches = iter(loader), then next(batches) in each step), or " +
 			"loop over the loader itself",
 	},
-	Queueing:   {"waiting for a lock while its owner works", ""},
-	Awaiting:   {"waiting for the next batch", ""},
+	Queueing: {"waiting for a lock while its owner works", ""},
+	Awaiting: {"waiting for the next batch", ""},
 	LateEnd: {
 		"a loader is asked once more after its last batch, and answers late",
 		"its workers are at work until they say that no data are left: let them end sooner (a thread that is " +
