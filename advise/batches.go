@@ -52,7 +52,7 @@ func (a adviser) shareOfRows() float64 {
 			}
 		}
 	}
-	fetch := a.costs.Fetch - stat.Or(a.costs.FetchQueue, 0) // with a core of its own
+	fetch := a.costs.Fetch - stat.Or(a.costs.FetchQueue, 0) // without the wait for a core
 	tiny := fetch <= tinySample*a.base.Batch
 	switch {
 	case tiny && stacking >= mostlyCollate:

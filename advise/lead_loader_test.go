@@ -23,7 +23,7 @@ func loading(workers int, loaders ...recording.Loader) adviser {
 	return adviser{run: run, costs: costs}
 }
 
-// One function trains and evaluates, each with a loader of its own: the advice on evaluation is for its loader.
+// One function trains and evaluates with two loaders: the advice on evaluation is for the second.
 func TestEvaluationsLoaderInTheSameLoop(t *testing.T) {
 	settings := func(workers int) stoker.Settings { return stoker.Settings{stoker.NumWorkers: workers} }
 	a := loading(2, recording.Loader{Where: "/t.py:32", Call: "/t.py:50", Settings: settings(2)},

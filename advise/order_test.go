@@ -112,7 +112,7 @@ func TestReadsBesideTheLead(t *testing.T) {
 	}
 }
 
-// Two lines that prepare most of a batch, of which is known what they do, come before another machine, as one does.
+// Two lines of known work that prepare most of a batch come before another machine, as a single one does.
 func TestTwoWorksBeforeAMachine(t *testing.T) {
 	for second, first := range map[diagnose.Kind]string{diagnose.Spectra: diagnose.SlowTransform, diagnose.Code: "cores"} {
 		line := func(n int, function string, kind diagnose.Kind) diagnose.Line {

@@ -525,7 +525,7 @@ func (a adviser) besideOwnLine(fix Fix) Plan {
 	return Plan{Fixes: append(line, fix)}
 }
 
-// preparing are kinds of lines that prepare a step's input, whatever else the program does.
+// preparing are kinds of lines that prepare a step's input in any program.
 var preparing = slices.Concat(removed, []diagnose.Kind{
 	diagnose.Augmenting, diagnose.Spectra, diagnose.Filtering, diagnose.Targets, diagnose.Negatives,
 	diagnose.Graphs, diagnose.Windowing, diagnose.Replaying, diagnose.Converting,

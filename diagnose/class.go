@@ -317,7 +317,7 @@ var Classes = []Word{
 	},
 	{
 		string(CacheFull),
-		"the key-value cache of a language model is full: requests are put off and begun anew",
+		"the key-value cache of a language model is full: requests are preempted and start again",
 		"vLLM: --gpu-memory-utilization (on a CPU VLLM_CPU_KVCACHE_SPACE), --kv-cache-dtype fp8, a smaller --max-model-len or " +
 			"--max-num-seqs, more memory",
 	},

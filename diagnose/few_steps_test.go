@@ -43,7 +43,7 @@ func TestACutRecordingIsNoProgramThatDoesNotTrain(t *testing.T) {
 	}
 }
 
-// Of a loop of which only its checkpoints were seen, neither steps nor epochs are told.
+// If only the checkpoints of a loop were recorded, the verdict has neither steps nor epochs.
 func TestOnlyCheckpointsWereSeen(t *testing.T) {
 	run := &recording.Run{Facts: recording.Facts{
 		Exit: &recording.ExitStatus{At: 40},

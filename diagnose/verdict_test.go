@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// A program that asks a service or a disk itself is told at which line: who asks whom is not known.
+// The advice on a wait for something outside of the job names its line.
 func TestAWaitForOutsideHasItsLine(t *testing.T) {
 	at := func(line int, kind Kind) Line {
 		return Line{Own: recording.Place{File: "/t.py", Line: line, Function: "f" + string(rune(line))}, Kind: kind}

@@ -31,9 +31,9 @@ func (a *Analysis) cutStart(d *Device) {
 	d.To = a.lastUse(d, d.To)
 }
 
-// lastUse returns when a device last worked, if the host only waits for the device behind it, or gives back what it
-// holds: no work in the file depends on that time. Else it returns the window's end, as it does of a step with marks,
-// unless the time behind the work is longer than the step to there.
+// lastUse returns when a device last worked, if the host afterwards only waits for it or frees resources: no work in
+// the file depends on that time. Otherwise it returns the window's end. A marked step keeps its end too, unless the
+// time after the work is longer than the step before it.
 func (a *Analysis) lastUse(d *Device, to int64) int64 {
 	end, works := d.From, a.works.members(d.Index)
 	for _, w := range works {

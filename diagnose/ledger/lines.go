@@ -95,8 +95,8 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 	}
 }
 
-// evaluatesAt is where the program's own function that evaluates works most, with the seconds of all that works in it
-// and in what it calls.
+// evaluatesAt returns the busiest line of the program's function that evaluates, and the seconds of that function with
+// all its calls.
 func (f *filler) evaluatesAt(lines []diagnose.LoopLine) (at recording.Place, seconds float64) {
 	of, most := map[recording.Place]float64{}, 0.0
 	for _, line := range lines {

@@ -14,15 +14,13 @@ const leastAnomalies = 0.02
 
 // findBlocking tells of launches that wait for their kernels because a variable says so.
 func (l filler) findBlocking() []diagnose.Finding {
-	for _, p := range l.run.Facts.Processes {
-		if p.PID == l.Costs.Window.PID && p.Blocking {
-			f := diagnose.NewFinding(diagnose.FindingLaunchBlocking)
-			f.Text = "CUDA_LAUNCH_BLOCKING is set: each launch waits until its kernel has ended, and the device for the next one"
-			f.Advice = "unset CUDA_LAUNCH_BLOCKING, which helps to find the kernel that fails, and nothing else"
-			return []diagnose.Finding{f}
-		}
+	if p := l.run.FindProcess(l.Costs.Window.PID); p == nil || !p.Blocking {
+		return nil
 	}
-	return nil
+	f := diagnose.NewFinding(diagnose.FindingLaunchBlocking)
+	f.Text = "CUDA_LAUNCH_BLOCKING is set: each launch waits until its kernel has ended, and the device for the next one"
+	f.Advice = "unset CUDA_LAUNCH_BLOCKING, which helps to find the kernel that fails, and nothing else"
+	return []diagnose.Finding{f}
 }
 
 // findAnomalies tells of anomaly detection that is on while the program trains.

@@ -268,8 +268,8 @@ func (l filler) countWants() (all [][]float64) {
 }
 
 // queuesOf is how much of the server's work is a wait for cores that other programs have: nearly all of it, or 0 if
-// the rest of its work delays the device by itself. A sample does not tell a thread on a core from one that waits for
-// a core.
+// the rest of its work delays the device by itself. A sample shows no difference between a thread on a core and
+// one that is ready to run.
 func (l filler) queuesOf(works float64) float64 {
 	wants := 0.0
 	for _, counts := range l.countWants() {

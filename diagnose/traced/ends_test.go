@@ -44,7 +44,7 @@ func TestTheLongestOfOtherKernelsIsNamed(t *testing.T) {
 	t.Errorf("no word on kernels: %v", s.verdict.Evidence)
 }
 
-// A wait in which no value is read is taken out, if what comes next allows it: nobody is told to read less often.
+// A wait that reads no value may be removed. The advice is not to read less often.
 func TestWaitsWithoutAValueAreTakenOut(t *testing.T) {
 	var events []string
 	for step := range 8 {

@@ -8,7 +8,7 @@ import (
 // Limits of one look at a stack.
 const (
 	pageSize = 4096
-	mostRead = mostFrames * pageSize // bytes: code of each frame may lie on a page of its own, as in what compiles
+	mostRead = mostFrames * pageSize // bytes: each frame may have its code on another page
 	mostText = 1024                  // characters of a name
 	mostLine = 1 << 16               // bytes of a table of lines
 )

@@ -133,7 +133,7 @@ def _wrap_del(original: Callable[[Any], None]) -> Any:
     return __del__
 
 
-#: A frame of ours in the text of a traceback, if another one follows: an error within our code keeps its place.
+#: Matches our frames in a traceback, but not the last frame: an error in our code keeps its line.
 _FRAME = re.compile(rf'^([ |]*)File "(?:<stoker>|{re.escape(os.path.dirname(os.path.dirname(__file__)))})/.*\n(?:\1  .*\n)*(?=\1File ")', re.MULTILINE)
 
 
